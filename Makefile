@@ -1,0 +1,34 @@
+# make demo   a refresh of the tiny policy with a real vLLM on the CPU, published under build/demo/
+# make test   everything CI runs: lint, types, tests
+# Both make the environment in .venv/ first and need only Python 3.11+ and make.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test env lint types clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^# //p' Makefile | head -3
+
+env: .venv/.ready
+
+.venv/.ready: pyproject.toml scripts/make_env.sh
+	PYTHON=$(PYTHON) sh scripts/make_env.sh
+	@touch $@
+
+demo: env
+	$(BIN)/python -m scripts.demo
+
+test: lint types
+	$(BIN)/python -m pytest
+
+lint: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: env
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv build dist
