@@ -1,0 +1,230 @@
+"""The configuration: `curriculum.toml` as typed, validated, frozen models.
+
+In: a TOML file and the overrides of the command line. Out: `Config`. Unknown keys are refused with
+the nearest known one. Everything that decides what is generated or judged is part of the identity
+of a pass; the rest can change between two runs of it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from curriculum.errors import UsageError
+
+FILE_NAME = "curriculum.toml"
+
+Layout = Literal["verl", "trl", "openrlhf", "native"]
+
+
+class Section(BaseModel):
+    """A table of the file: frozen, with no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PoolConfig(Section):
+    """Where the prompts come from, and who judges them."""
+
+    sources: tuple[str, ...] = ()
+    layout: Literal["auto", "verl", "trl", "openrlhf", "native"] = "auto"
+    prompt_key: str | None = None
+    reference_key: str | None = None
+    domain_key: str | None = None
+    default_verifier: str | None = None
+    default_domain: str = "default"
+    verifiers: dict[str, str] = Field(default_factory=dict)
+    skip_bad_rows: bool = False
+    limit: int | None = Field(default=None, ge=1)
+    """Take at most this many distinct prompts, spread evenly over the pool's order."""
+
+
+class CheckpointConfig(Section):
+    """Where `--ckpt NAME` is looked for."""
+
+    root: Path | None = None
+
+
+class SamplingConfig(Section):
+    """How each rollout is sampled. Part of the identity of a pass."""
+
+    n: int = Field(default=8, ge=1)
+    temperature: float = Field(default=1.0, ge=0.0)
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    top_k: int = Field(default=0, ge=-1)
+    min_p: float = Field(default=0.0, ge=0.0, le=1.0)
+    max_tokens: int = Field(default=4096, ge=1)
+    stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()
+    seed: int = 0
+    logprobs: bool = True
+
+
+class ChatConfig(Section):
+    """How a prompt is shown to the policy. Part of the identity of a pass."""
+
+    system_prompt: str | None = None
+    template_options: dict[str, Any] = Field(default_factory=dict)
+
+
+class EngineConfig(Section):
+    """What generates the rollouts."""
+
+    kind: Literal["vllm", "replay"] = "vllm"
+    max_in_flight: int = Field(default=1024, ge=1)
+    trust_remote_code: bool = False
+    vllm: dict[str, Any] = Field(default_factory=dict)
+
+
+class VerificationConfig(Section):
+    """How rollouts are judged."""
+
+    workers: int = Field(default=0, ge=0)
+    """Worker processes; 0 takes half the cores, at least one, at most sixteen."""
+    deadline_s: float = Field(default=30.0, gt=0)
+    max_pending: int = Field(default=65_536, ge=1)
+    allow_unsafe_execution: bool = False
+    max_error_rate: float = Field(default=0.05, ge=0.0, le=1.0)
+
+
+class RewardConfig(Section):
+    """Shaping of the reward that is recorded beside the raw correctness."""
+
+    correct: float = 1.0
+    wrong: float = 0.0
+    malformed: float = -0.5
+    no_answer: float = -0.5
+    low: float = -1.0
+    high: float = 1.0
+
+
+class SelectionConfig(Section):
+    """Which prompts go into the set."""
+
+    rule: Literal["varied"] = "varied"
+    trainer_group_size: int = Field(default=8, ge=2)
+    truncated: Literal["wrong", "excluded"] = "wrong"
+    tol: float = Field(default=1e-6, ge=0.0)
+    hard_reserve: float = Field(default=0.05, ge=0.0, lt=1.0)
+    cap_quantile: float = Field(default=0.9, gt=0.0, lt=1.0)
+
+
+class OutputConfig(Section):
+    """Where the set goes and what it looks like."""
+
+    dir: Path = Path("curriculum-out")
+    layout: Literal["same", "verl", "trl", "native"] = "same"
+    keep_text: bool = True
+    shard_rows: int = Field(default=100_000, ge=1)
+
+
+class Config(Section):
+    """The whole of `curriculum.toml`."""
+
+    pool: PoolConfig = PoolConfig()
+    checkpoints: CheckpointConfig = CheckpointConfig()
+    sampling: SamplingConfig = SamplingConfig()
+    chat: ChatConfig = ChatConfig()
+    engine: EngineConfig = EngineConfig()
+    verification: VerificationConfig = VerificationConfig()
+    rewards: RewardConfig = RewardConfig()
+    selection: SelectionConfig = SelectionConfig()
+    output: OutputConfig = OutputConfig()
+
+
+def load_config(path: Path | None, overrides: Mapping[str, Any] | None = None) -> Config:
+    """The configuration of `path`, or of `curriculum.toml` here if there is one, or the defaults.
+
+    Relative paths in the file are taken from the file's own folder. `overrides` maps dotted keys
+    (`"sampling.n"`) to values; None means "not given".
+
+    Raises:
+        UsageError: the file is missing or not TOML, a key is unknown, a value is not valid.
+    """
+    if path is None and Path(FILE_NAME).is_file():
+        path = Path(FILE_NAME)
+    data = _read(path) if path else {}
+    for dotted, value in (overrides or {}).items():
+        if value is not None:
+            _set(data, dotted.split("."), value)
+    try:
+        return Config.model_validate(data)
+    except ValidationError as error:
+        raise _usage_error(error, path) from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"no configuration file {path}", do="`curriculum init` writes a commented one"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError("the configuration is not TOML", where=f"{path}: {error}") from error
+    base = path.parent
+    _anchor(data, ("checkpoints", "root"), base)
+    _anchor(data, ("output", "dir"), base)
+    pool = data.get("pool")
+    if isinstance(pool, dict) and isinstance(pool.get("sources"), list):
+        pool["sources"] = [_anchored_source(source, base) for source in pool["sources"]]
+    return data
+
+
+def _anchor(data: dict[str, Any], keys: tuple[str, str], base: Path) -> None:
+    section = data.get(keys[0])
+    if isinstance(section, dict) and isinstance(section.get(keys[1]), str):
+        section[keys[1]] = str(base / section[keys[1]])
+
+
+def _anchored_source(source: object, base: Path) -> object:
+    """A file or folder beside the configuration; anything else may be a dataset's name."""
+    if not isinstance(source, str):
+        return source
+    beside = base / source
+    is_file = beside.exists() or any(mark in source for mark in "*?") or Path(source).suffix != ""
+    return str(beside) if is_file else source
+
+
+def _set(data: dict[str, Any], keys: list[str], value: object) -> None:
+    for key in keys[:-1]:
+        inner = data.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise UsageError(f"{key} must be a table", where=f"while setting {'.'.join(keys)}")
+        data = inner
+    data[keys[-1]] = value
+
+
+def _usage_error(error: ValidationError, path: Path | None) -> UsageError:
+    """One sentence per fault, the nearest known key beside each unknown one."""
+    lines = []
+    for fault in error.errors():
+        keys = [str(key) for key in fault["loc"]]
+        dotted = ".".join(keys)
+        if fault["type"] == "extra_forbidden":
+            known = _known_keys(keys[:-1])
+            near = difflib.get_close_matches(keys[-1], known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            lines.append(f"unknown key {dotted!r}; {hint}")
+        else:
+            lines.append(f"{dotted}: {fault['msg']}, got {fault['input']!r}")
+    return UsageError(
+        "\n".join(lines),
+        where=f"in {path}" if path else "on the command line",
+        do="`curriculum init` writes a commented file with every key",
+    )
+
+
+def _known_keys(path: list[str]) -> list[str]:
+    model: type[BaseModel] = Config
+    for key in path:
+        annotation = model.model_fields[key].annotation
+        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+            return []
+        model = annotation
+    return sorted(model.model_fields)

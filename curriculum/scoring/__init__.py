@@ -1,0 +1,1 @@
+"""The scoring pass: what to ask for, the loop that asks and judges, and its journal."""
