@@ -6,9 +6,17 @@ Column meanings are given beside each column; units are tokens, milliseconds or 
 
 from __future__ import annotations
 
-import polars as pl
+from collections.abc import Mapping
 
-ROLLOUTS = pl.Schema(
+import polars as pl
+from polars.datatypes import DataTypeClass
+
+
+def _schema(columns: Mapping[str, pl.DataType | DataTypeClass]) -> pl.Schema:
+    return pl.Schema(columns)
+
+
+ROLLOUTS = _schema(
     {
         "pass_id": pl.String,
         "prompt_id": pl.String,
@@ -29,10 +37,10 @@ ROLLOUTS = pl.Schema(
 )
 """One row per rollout, as published. The journal of a pass adds JOURNAL_ONLY."""
 
-JOURNAL_ONLY = pl.Schema({"verify_ms": pl.Float64})
+JOURNAL_ONLY = _schema({"verify_ms": pl.Float64})
 """Wall-clock measurements: kept in the journal, left out of published tables, which are reproducible."""
 
-POOL = pl.Schema(
+POOL = _schema(
     {
         "row": pl.Int64,  # place in the pool as read
         "prompt_id": pl.String,
@@ -44,7 +52,7 @@ POOL = pl.Schema(
 )
 """What selection needs to know of each row of the pool, equal prompts included."""
 
-GROUPS = pl.Schema(
+GROUPS = _schema(
     {
         "prompt_id": pl.String,
         "domain": pl.String,
@@ -98,7 +106,7 @@ Decision = pl.Enum(
     ]
 )
 
-DECISIONS = pl.Schema(
+DECISIONS = _schema(
     {
         "row": pl.Int64,
         "prompt_id": pl.String,
@@ -111,10 +119,10 @@ DECISIONS = pl.Schema(
 )
 """One row per row of the pool, sorted by row: the counts always add up to the pool."""
 
-CAPS = pl.Schema(
+CAPS = _schema(
     {
         "domain": pl.String,
-        "rollouts": pl.Int64,  # judged rollouts with a known length
+        "rollouts": pl.Int64,  # rollouts with a known length, aborted ones left out
         "truncated": pl.Int64,  # of which right-censored
         "quantile": pl.Float64,  # the Kaplan-Meier quantile in tokens; null when not identified
         "identified": pl.Boolean,  # False: the quantile lies beyond the cap in force

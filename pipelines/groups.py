@@ -1,0 +1,186 @@
+"""Group statistics: what the rollouts of each prompt say about it.
+
+In: rollouts (one row each) and the pool. Out: one row per prompt with rollouts, schema GROUPS.
+
+A rollout is *judged* when it has a verdict that counts: not aborted by the engine, not a verifier
+error, correctness a finite number, and, where the trainer masks truncated responses, not cut off.
+Every float is reduced over sorted values, so that the table is the same to the last bit whatever
+the order in which rollouts were journalled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from pipelines import dedupe, prior
+from pipelines.schemas import GROUPS, POOL, ROLLOUTS, require
+
+TOL = 1e-6
+"""Two marks that differ by no more than this are the same mark."""
+
+COUNTED = (
+    "correct",
+    "partial",
+    "wrong",
+    "no_answer",
+    "malformed",
+    "truncated",
+    "timeout",
+    "verifier_error",
+    "aborted",
+)
+"""What a rollout is counted as; every rollout is counted once."""
+
+_USED = ("prompt_id", "tokens", "finish", "correctness", "outcome", "parts", "mean_logprob", "repetition")
+NEEDED = pl.Schema({name: ROLLOUTS[name] for name in _USED})
+"""The columns of ROLLOUTS that statistics read; the others may be absent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRule:
+    """How a group is judged: the trainer's own way of reading it."""
+
+    trainer_group_size: int
+    """Rollouts per prompt in training; may differ from the number scored."""
+    truncated: Literal["wrong", "excluded"] = "wrong"
+    """"wrong": a cut-off response counts as it was judged; "excluded": the trainer masks it."""
+    tol: float = TOL
+
+    def __post_init__(self) -> None:
+        if self.trainer_group_size < 2:
+            raise ValueError(
+                f"trainer_group_size must be at least 2, got {self.trainer_group_size}: one is never mixed"
+            )
+        if self.truncated not in ("wrong", "excluded"):
+            raise ValueError(f"truncated must be 'wrong' or 'excluded', got {self.truncated!r}")
+
+
+def counted_as() -> pl.Expr:
+    """One of COUNTED. Correctness that is no finite number, or an unknown outcome, is a verifier error."""
+    known = pl.col("outcome").is_in(COUNTED[:-1]) & pl.col("correctness").is_finite()
+    return (
+        pl.when(pl.col("finish") == "abort")
+        .then(pl.lit("aborted"))
+        .when(known.fill_null(value=False))
+        .then(pl.col("outcome"))
+        .otherwise(pl.lit("verifier_error"))
+    )
+
+
+def group_statistics(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
+    """The statistics of every prompt of the pool that has rollouts: schema GROUPS, sorted by prompt_id.
+
+    Args:
+        rollouts: schema ROLLOUTS; only the columns of NEEDED are read.
+        pool: schema POOL; the first row of equal prompts gives the domain. Rollouts of prompts that
+            are not in the pool are left out.
+        rule: which rollouts count.
+
+    The groups are computed here, once: the prior of the posteriors is fitted to all of them.
+
+    Raises:
+        SchemaError: a column is missing or of another type.
+    """
+    require(rollouts, NEEDED, table="rollouts")
+    require(pool, POOL, table="pool")
+    marked = _marked(rollouts, rule)
+    domains = dedupe.distinct(pool).select("prompt_id", "domain")
+    groups = (
+        marked.group_by("prompt_id")
+        .agg(*_counts(rule), *_marks(), *_lengths(), _entropy(), _mean("repetition"))
+        .join(domains, on="prompt_id", how="inner")
+        .join(_parts(marked, rule), on="prompt_id", how="left")
+        .with_columns(
+            varied=(pl.col("range") > rule.tol).fill_null(value=False),
+            parts=pl.col("parts").fill_null([]),
+        )
+        .with_columns(collapsed=pl.col("part_varies").fill_null(value=False) & ~pl.col("varied"))
+        .collect()
+    )
+    with_posteriors = groups.join(
+        prior.posteriors(groups, rule.trainer_group_size), on=["s", "n"], how="left", validate="m:1"
+    )
+    return (
+        with_posteriors.select(pl.col(name).cast(dtype) for name, dtype in GROUPS.items())
+        .sort("prompt_id")
+        .lazy()
+    )
+
+
+def _marked(rollouts: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
+    """Each rollout with `counted`, and with `mark`, `length`, `nats` null where they do not count."""
+    judged = ~pl.col("counted").is_in(["aborted", "verifier_error"])
+    if rule.truncated == "excluded":
+        judged &= (pl.col("finish") != "length").fill_null(value=True)
+    sampled = pl.col("counted") != "aborted"
+    measured = sampled & pl.col("mean_logprob").is_finite()
+    return (
+        rollouts.select(NEEDED.names())
+        .with_columns(counted=counted_as())
+        .with_columns(
+            mark=pl.when(judged).then("correctness"),
+            length=pl.when(sampled).then("tokens"),
+            repetition=pl.when(sampled & pl.col("repetition").is_finite()).then("repetition"),
+            nats=pl.when(measured).then(-pl.col("mean_logprob") * pl.col("tokens")),
+        )
+    )
+
+
+def _counts(rule: GroupRule) -> list[pl.Expr]:
+    return [
+        pl.len().alias("rollouts"),
+        pl.col("mark").count().alias("n"),
+        (pl.col("mark") >= 1 - rule.tol).sum().alias("s"),
+        *((pl.col("counted") == name).sum().alias(name) for name in COUNTED),
+    ]
+
+
+def _marks() -> list[pl.Expr]:
+    mark = pl.col("mark").sort()
+    return [
+        mark.mean().alias("mean"),
+        mark.var(ddof=0).alias("variance"),
+        (pl.col("mark").max() - pl.col("mark").min()).alias("range"),
+    ]
+
+
+def _lengths() -> list[pl.Expr]:
+    length = pl.col("length")
+    return [
+        length.mean().alias("tokens_mean"),
+        length.quantile(0.5, "linear").alias("tokens_p50"),
+        length.quantile(0.9, "linear").alias("tokens_p90"),
+        length.max().alias("tokens_max"),
+    ]
+
+
+def _entropy() -> pl.Expr:
+    """Minus the mean log-probability of the sampled tokens, each token counting once; null without tokens."""
+    tokens = pl.col("length").filter(pl.col("nats").is_not_null()).sum()
+    return pl.when(tokens > 0).then(pl.col("nats").sort().sum() / tokens).alias("entropy")
+
+
+def _mean(name: str) -> pl.Expr:
+    return pl.col(name).sort().mean().alias(name)
+
+
+def _parts(marked: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
+    """Per prompt: the variance of each reward part over judged rollouts, and whether any part varies."""
+    value = pl.col("value")
+    return (
+        marked.filter(pl.col("mark").is_not_null() & (pl.col("parts").list.len() > 0))
+        .select("prompt_id", "parts")
+        .explode("parts")
+        .unnest("parts")
+        .filter(value.is_finite())
+        .group_by("prompt_id", "name")
+        .agg(variance=value.sort().var(ddof=0), range=value.max() - value.min())
+        .group_by("prompt_id")
+        .agg(
+            parts=pl.struct("name", "variance").sort_by("name"),
+            part_varies=(pl.col("range") > rule.tol).any(),
+        )
+    )
