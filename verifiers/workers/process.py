@@ -1,0 +1,152 @@
+"""The program of one worker process: reads batches, judges them in order, answers item by item.
+
+In: batches of requests on standard input, until it ends. Out: one message per item on standard output.
+
+Each answer is written when it is known, before the next item begins. So the first item without an
+answer is the one the worker is on: whoever finds the worker dead or stuck knows which item to blame,
+and no finished work is lost with it. The caller is woken (through the bell, an eventfd) only at the end
+of a batch; in between it looks by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from verifiers.registry import UnknownVerifierError, get
+from verifiers.repetition import repetition
+from verifiers.verdict import Part, Verdict, Verifier, verifier_error
+from verifiers.workers.channel import Message, pack, read_batch
+
+MAX_DETAIL_CHARS = 1_000
+MAX_CACHED_REFERENCE_CHARS = 32_768
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(parent: int, bell: int, nice: int) -> None:
+    """Runs the worker of process `parent` until standard input ends."""
+    os.set_inheritable(bell, False)
+    requests, results = _claim_standard_streams()
+    _die_with(parent, signal.SIGKILL)
+    _take_group_along(requests, results, bell)
+    os.nice(nice)
+    with contextlib.suppress(OSError):  # a container may hide this file
+        # The kernel, when short of memory, ends a worker, whose item is retried, and not the engine.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    faulthandler.enable()
+
+    known: dict[str, Verifier | str] = {}
+
+    def send(message: Message) -> None:
+        rest = memoryview(pack(message))
+        while rest:
+            rest = rest[os.write(results, rest) :]
+
+    # A caller that goes away takes its ends of the pipes with it: nobody is left to tell.
+    with open(requests, "rb") as stream, contextlib.suppress(BrokenPipeError):  # noqa: PTH123 - a descriptor
+        send(("ready",))
+        os.eventfd_write(bell, 1)
+        while (batch := read_batch(stream)) is not None:
+            for name, response, reference in batch:
+                if name not in known:
+                    send(("loading", name))
+                    known[name] = _load(name)
+                send(_judge(known[name], response, reference))
+            os.eventfd_write(bell, 1)
+
+
+def _claim_standard_streams() -> tuple[int, int]:
+    """Moves the channel away from descriptors 0 and 1, where verifiers and their children would find it."""
+    requests, results = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)  # what a verifier prints is seen on standard error
+    return requests, results
+
+
+def _die_with(parent: int, sign: int) -> None:
+    """Asks the kernel for signal `sign` when the parent (the thread that started us) ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, sign)
+    if os.getppid() != parent:  # it ended before we asked
+        os._exit(1)
+
+
+def _take_group_along(*channel: int) -> None:
+    """Forks a guard that kills this process group (a sandbox, a verifier's own children) when we end.
+
+    It works after SIGKILL too, which no handler in this process would. The guard holds no open file,
+    so that the end of this process is the end of its pipes.
+    """
+    worker = os.getpid()
+    if os.fork():
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    for descriptor in (0, 1, 2, *channel):
+        os.close(descriptor)
+    _die_with(worker, signal.SIGUSR1)
+    signal.sigwait({signal.SIGUSR1})
+    os.killpg(0, signal.SIGKILL)
+
+
+def _load(name: str) -> Verifier | str:
+    """The verifier, or one line on why there is none."""
+    try:
+        return get(name)
+    except UnknownVerifierError as error:
+        return str(error)
+
+
+def _judge(verifier: Verifier | str, response: str, reference: str) -> Message:
+    began = time.perf_counter()
+    if isinstance(verifier, str):
+        verdict = verifier_error(verifier)
+    else:
+        verdict = _verify(verifier, response, reference)
+    verify_ms = (time.perf_counter() - began) * 1e3
+    parts = tuple((part.name, part.value) for part in verdict.parts)
+    detail = " ".join(verdict.detail[:MAX_DETAIL_CHARS].split())
+    return ("result", verdict.correctness, verdict.outcome, parts, detail, repetition(response), verify_ms)
+
+
+def _verify(verifier: Verifier, response: str, reference_text: str) -> Verdict:
+    """The verdict in plain built-in types, whatever the verifier does."""
+    try:
+        reference = _reference(reference_text)
+    except (ValueError, RecursionError) as error:
+        return verifier_error(f"the reference cannot be read: {error}")
+    # Verifiers are other people's code too: whatever one raises, sys.exit() included, is data here and
+    # must not end the worker.
+    try:
+        verdict = verifier.verify(response, reference)
+        if not isinstance(verdict, Verdict):
+            return verifier_error(f"{verifier.name} returned {type(verdict).__name__}, not a Verdict")
+        parts = tuple(Part(str(part.name), float(part.value)) for part in verdict.parts)
+        return Verdict(float(verdict.correctness), verdict.outcome, parts, str(verdict.detail))
+    except BaseException as error:  # noqa: BLE001
+        return verifier_error(f"{verifier.name} raised {type(error).__name__}: {error}")
+
+
+def _reference(text: str) -> Mapping[str, Any]:
+    """The object in `text`; the rollouts of one group share it, so it is worth remembering."""
+    return _remembered(text) if len(text) <= MAX_CACHED_REFERENCE_CHARS else _parse(text)
+
+
+def _parse(text: str) -> Mapping[str, Any]:
+    reference = json.loads(text)
+    if not isinstance(reference, dict):
+        raise ValueError(f"it is a JSON {type(reference).__name__}, not an object")  # noqa: TRY004
+    return reference
+
+
+_remembered = lru_cache(maxsize=512)(_parse)
