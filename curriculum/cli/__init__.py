@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
             ctx.fail(f"no command is called {name!r}; {hint}")
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
+    def invoke(self, ctx: click.Context) -> Any:
         """Runs the subcommand; turns what a user can cause into lines and an exit code."""
         try:
             return super().invoke(ctx)
