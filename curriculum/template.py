@@ -44,6 +44,7 @@ stop = []                         # strings that end a response, besides the che
 stop_token_ids = []               # token ids that end a response, likewise
 seed = 0                          # every rollout's own seed is derived from this one
 logprobs = true                   # record the mean log-probability of each rollout; gives the entropy
+skip_special_tokens = true        # as trainers decode; false where special tokens mark a tool call
 
 [chat]  # how a prompt is shown to the policy; a change here starts a new pass
 # system_prompt = "Put the answer in \\\\boxed{}."  # put before prompts that have no system message
