@@ -63,6 +63,9 @@ class SamplingConfig(Section):
     stop_token_ids: tuple[int, ...] = ()
     seed: int = 0
     logprobs: bool = True
+    """Record the log-probability of the sampled tokens, which the entropy estimate needs."""
+    skip_special_tokens: bool = True
+    """As trainers decode. False for tool-call formats whose markers are special tokens."""
 
 
 class ChatConfig(Section):

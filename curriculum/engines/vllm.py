@@ -1,0 +1,156 @@
+"""The vLLM engine: one in-process AsyncLLM, one request per rollout.
+
+In: a checkpoint folder, `[sampling]`, `[engine]`. Out: the `Engine` protocol. One request per
+(prompt, index) gives every rollout a seed of its own; prefix caching makes the shared prompt cheap.
+`[engine.vllm]` reaches vLLM's own arguments untouched.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from curriculum.config import EngineConfig, SamplingConfig
+from curriculum.engines.base import Completion, Finish, Request
+from curriculum.errors import EngineError, UsageError
+
+INSTALL = "pip install 'rlvr-curriculum[vllm]' on a GPU machine, 'rlvr-curriculum[cpu]' elsewhere"
+
+FINISHES: dict[str | None, Finish] = {"stop": "stop", "length": "length", "repetition": "stop"}
+"""vLLM's finish reasons; any other means that the request was given up."""
+
+
+def require_vllm() -> None:
+    """Checks that vLLM is installed, without importing it.
+
+    Raises:
+        UsageError: it is not.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("vllm") is None:
+        raise UsageError("vLLM is not installed", where="engine.kind = 'vllm'", do=INSTALL)
+
+
+class VllmEngine:
+    """A policy served by vLLM in this process (its core runs in child processes of its own)."""
+
+    def __init__(self, checkpoint: Path, sampling: SamplingConfig, engine: EngineConfig) -> None:
+        self._checkpoint = checkpoint
+        self._sampling = sampling
+        self._config = engine
+        self._llm: Any = None
+        self._base: Any = None
+        self._cpu = True
+
+    @property
+    def device(self) -> str:
+        if self._cpu:
+            return "cpu"
+        import torch
+
+        return f"{self.devices} × {torch.cuda.get_device_name(0)}"
+
+    @property
+    def devices(self) -> int:
+        sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+        count = 1
+        for size in sizes:
+            count *= int(self._config.vllm.get(size, 1))
+        return count
+
+    async def start(self) -> None:
+        require_vllm()
+        # A forked core would inherit our locks and threads; and no usage report leaves a cluster unasked.
+        os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
+        os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+        from vllm import AsyncEngineArgs, SamplingParams
+        from vllm.platforms import current_platform
+        from vllm.sampling_params import RequestOutputKind
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        self._cpu = bool(current_platform.is_cpu())
+        try:
+            self._llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**self._engine_args()))
+        except TypeError as error:
+            raise UsageError("vLLM does not know an argument", where=f"[engine.vllm]: {error}") from error
+        except (RuntimeError, ValueError, OSError) as error:
+            raise EngineError(
+                "vLLM could not load the checkpoint",
+                where=f"{self._checkpoint}: {error}",
+                do="`curriculum doctor` shows what is installed; memory is set under [engine.vllm]",
+            ) from error
+        sampling = self._sampling
+        self._base = SamplingParams(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            min_p=sampling.min_p,
+            stop=list(sampling.stop) or None,
+            stop_token_ids=list(sampling.stop_token_ids) or None,
+            logprobs=0 if sampling.logprobs else None,
+            flat_logprobs=sampling.logprobs,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+            skip_special_tokens=sampling.skip_special_tokens,
+            skip_clone=True,
+        )
+
+    def _engine_args(self) -> dict[str, Any]:
+        return {
+            "model": str(self._checkpoint),
+            "enable_prefix_caching": True,
+            # Entropy is that of the sampling distribution: after temperature and top-p.
+            "logprobs_mode": "processed_logprobs",
+            "trust_remote_code": self._config.trust_remote_code,
+            "disable_log_stats": True,
+            **self._config.vllm,
+        }
+
+    async def generate(self, request: Request) -> Completion:
+        from vllm.exceptions import VLLMError
+        from vllm.inputs import tokens_input
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        params = self._base.clone()
+        params.seed = request.seed
+        params.max_tokens = request.max_tokens
+        outputs = self._llm.generate(
+            tokens_input(request.token_ids.tolist()), params, f"{request.prompt_id}-{request.index}"
+        )
+        final: Any = None
+        try:
+            async for output in outputs:
+                final = output
+        except EngineDeadError as error:
+            raise EngineError(
+                "the vLLM engine died",
+                where=f"{self._checkpoint}: {error}",
+                do="what is in the journal is kept: run the same command to continue",
+            ) from error
+        except VLLMError as error:
+            return _aborted(request, str(error) or type(error).__name__)
+        if final is None:
+            return _aborted(request, "vLLM gave no output")
+        return _completion(request, final.outputs[0])
+
+    async def stop(self) -> None:
+        if self._llm is not None:
+            self._llm.shutdown()
+            self._llm = None
+
+
+def _completion(request: Request, output: Any) -> Completion:
+    finish = FINISHES.get(output.finish_reason)
+    if finish is None:
+        return _aborted(request, f"vLLM gave the request up: {output.finish_reason}")
+    tokens = len(output.token_ids)
+    total = output.cumulative_logprob
+    mean_logprob = total / tokens if total is not None and tokens else None
+    return Completion(request.prompt_id, request.index, output.text, tokens, finish, mean_logprob)
+
+
+def _aborted(request: Request, error: str) -> Completion:
+    line = error.splitlines()[0] if error else ""
+    return Completion(request.prompt_id, request.index, "", None, "abort", error=line)

