@@ -33,35 +33,55 @@ def names() -> list[str]:
 
 @cache
 def get(name: str) -> Verifier:
-    """The verifier called `name`.
+    """The verifier called `name`; the same instance every time.
 
     Raises:
-        UnknownVerifierError: the name is not known, or its module or class cannot be loaded.
+        UnknownVerifierError: the name is not known, or its module, class or instance cannot be had.
     """
-    found = _load(name)
-    verifier = found() if isinstance(found, type) else found
-    if not isinstance(verifier, Verifier):
+    target = BUILT_IN.get(name) or _entry_point(name) or name
+    if ":" not in target:
+        raise UnknownVerifierError(f"no verifier is called {name!r}; {_hint(name)}")
+    # Importing and making a verifier runs other people's code, which may raise anything.
+    try:
+        verifier = _attribute(target)
+        if isinstance(verifier, type):
+            verifier = verifier()
+    except Exception as error:
         raise UnknownVerifierError(
-            f"verifier {name!r} is a {type(verifier).__name__} without name, version and verify(); "
+            f"verifier {name!r}: cannot load {target}: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(verifier, Verifier) or not callable(verifier.verify):
+        raise UnknownVerifierError(
+            f"verifier {name!r}: {target} is a {type(verifier).__name__} without name, version and verify(); "
             "see verifiers.verdict.Verifier for what it needs"
         )
     return verifier
 
 
-def _load(name: str) -> object:
-    target = BUILT_IN.get(name, name if ":" in name else None)
-    if target is not None:
-        module, _, attribute = target.partition(":")
-        try:
-            return getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
-            raise UnknownVerifierError(f"verifier {name!r}: cannot load {target}: {error}") from error
-    for point in entry_points(group=ENTRY_POINT_GROUP, name=name):
-        try:
-            return point.load()
-        except (ImportError, AttributeError) as error:
-            raise UnknownVerifierError(f"verifier {name!r}: cannot load {point.value}: {error}") from error
+def _entry_point(name: str) -> str | None:
+    """What an installed package offers under `name`, as `module:attribute`.
+
+    Raises:
+        UnknownVerifierError: several packages offer different things under that name.
+    """
+    points = entry_points(group=ENTRY_POINT_GROUP, name=name)
+    targets = sorted({f"{point.module}:{point.attr}" for point in points})
+    if len(targets) > 1:
+        raise UnknownVerifierError(
+            f"verifier {name!r} is offered by several packages: name one of {', '.join(targets)} in its place"
+        )
+    return targets[0] if targets else None
+
+
+def _attribute(target: str) -> object:
+    module, _, path = target.partition(":")
+    found: object = importlib.import_module(module)
+    for attribute in path.split("."):
+        found = getattr(found, attribute)
+    return found
+
+
+def _hint(name: str) -> str:
     known = names()
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}, or module.path:Class"
-    raise UnknownVerifierError(f"no verifier is called {name!r}; {hint}")
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}, or module.path:Class"

@@ -85,7 +85,7 @@ class Dispatcher:
         for worker in self._workers:
             self._collect(worker, judged)
             self._watch(worker, judged)
-        self._workers = [worker for worker in self._workers if not worker.ended]
+        self._workers = [worker for worker in self._workers if not worker.gone]
         while len(self._workers) < self._size:
             self._workers.append(self._start())
         self._hand_out()
@@ -104,13 +104,13 @@ class Dispatcher:
     def end(self) -> None:
         """Ends the workers and all their children, within GRACE_S; what they hold is not judged."""
         leave_by = time.monotonic() + GRACE_S
-        for worker in self._workers:
+        workers = [worker for worker in self._workers if not worker.gone]
+        for worker in workers:
             worker.input.close()
-        for worker in self._workers:
+        for worker in workers:
             if not worker.tasks:
                 worker.wait(leave_by - time.monotonic())
             worker.kill()
-        self._workers.clear()
 
     # ---- taking in
 
@@ -156,8 +156,7 @@ class Dispatcher:
             self._requeue(worker, islice(worker.tasks, 1, None))
 
     def _lose(self, worker: Worker, cause: str, judged: list[Judged]) -> None:
-        """Gives up `worker`, which is dead. The task it was on bears the blame; all go back."""
-        worker.ended = True
+        """Gives up `worker`, which is gone. The task it was on bears the blame; all go back."""
         if not worker.ready:
             self._failed_starts += 1
             if self._failed_starts >= MAX_FAILED_STARTS:

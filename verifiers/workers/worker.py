@@ -93,6 +93,11 @@ class Worker:
         return self.process.stdout
 
     @property
+    def gone(self) -> bool:
+        """`kill` has been called: its pipes are closed and its number may be another process's by now."""
+        return self.process.returncode is not None
+
+    @property
     def has_unsent(self) -> bool:
         """Part of a batch waits until the pipe has room: call `flush` when `input` is writable."""
         return bool(self._unsent)

@@ -1,0 +1,100 @@
+"""Verifiers for the tests of the workers: each does what a user's verifier might do one day."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from verifiers.verdict import Part, Verdict, graded
+
+
+class Contains:
+    """Right if the response contains the answer. The reference may ask for a delay in seconds."""
+
+    name = "contains"
+    version = "1"
+
+    def verify(self, response: str, reference: Mapping[str, Any]) -> Verdict:
+        time.sleep(reference.get("delay", 0.0))
+        if "log" in reference:
+            with Path(reference["log"]).open("a") as log:
+                log.write(f"{response}\n")
+        right = float(reference["answer"] in response)
+        return graded(right, parts=(Part("contains", right),), detail="looked for the answer")
+
+
+class Misbehaves(Contains):
+    """Does what the response says; else as `Contains`."""
+
+    name = "misbehaves"
+
+    def verify(self, response: str, reference: Mapping[str, Any]) -> Verdict:
+        action, _, argument = response.partition(":")
+        match action:
+            case "hang":
+                time.sleep(3600)
+            case "hog":  # one operation that never releases the interpreter's lock
+                pow(3, 10**9)
+            case "exit":
+                os._exit(int(argument))
+            case "segfault":
+                sys.stderr = None
+                import faulthandler
+
+                faulthandler.disable()
+                ctypes.string_at(0)
+            case "crash once":
+                mark = Path(argument)
+                if not mark.exists():
+                    mark.touch()
+                    os._exit(1)
+                return graded(1.0)
+            case "children":
+                child = subprocess.Popen(["sleep", "3600"])
+                Path(argument).write_text(f"{os.getpid()} {child.pid}")
+                time.sleep(3600)
+            case "raise":
+                raise ZeroDivisionError("by nothing")
+            case "sys.exit":
+                sys.exit("enough")
+            case "nothing":
+                return None  # type: ignore[return-value]
+            case "print":
+                print("x" * 1_000_000)
+                os.write(1, b"y" * 1_000_000)
+            case "huge":
+                return graded(1.0, detail="line\n" * 2_000_000)
+            case "numpy":
+                import numpy as np
+
+                score = np.float64(0.5)
+                return graded(score, parts=(Part("half", score),))
+            case "bad part":
+                return graded(1.0, parts=("not a part",))  # type: ignore[arg-type]
+        return super().verify(response, reference)
+
+
+class ExitsOnImport:
+    """Cannot be made: the process ends."""
+
+    name = "exits"
+    version = "1"
+
+    def __init__(self) -> None:
+        os._exit(9)
+
+
+class RaisesOnImport:
+    """Cannot be made: its set-up fails."""
+
+    name = "raises"
+    version = "1"
+
+    def __init__(self) -> None:
+        raise OSError("the word list is missing")
