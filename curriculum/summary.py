@@ -35,7 +35,7 @@ def render_summary(result: RefreshResult) -> RenderableType:
         _caps(result.caps),
         Text(),
         _fact_table(facts),
-        Text(f"\n{result.path}", style="bold", no_wrap=True, overflow="ignore"),
+        Text(f"\n{result.path}", style="bold", overflow="fold"),
     )
 
 

@@ -19,9 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from curriculum.scoring.progress import Progress, View
-from curriculum.summary import duration, render_forecast, render_summary
-
-__all__ = ["OpenView", "make_view", "render_forecast", "render_summary"]
+from curriculum.summary import duration
 
 PLAIN_INTERVAL_S = 10.0
 
@@ -91,7 +89,7 @@ class PlainView(NotesView):
 
     def _flush(self) -> None:
         if self._unshown is not None:
-            self.note("  " + ", ".join(_figures(self._unshown)))
+            self.note("  " + ", ".join([*_figures(self._unshown), *_left(self._unshown)]))
             self._unshown = None
             self._shown_at = time.monotonic()
 
@@ -135,24 +133,26 @@ class TerminalView(NotesView):
     def _end_stage(self, how: str = "") -> None:
         if not self._stage:
             return
-        self._console.print(self._render_stage(Text(), how))
+        took = duration(time.monotonic() - self._began)
+        self._console.print(self._render_stage(Text(), f"{how} {took}".strip()))
         self._stage, self._now, self._notes = "", None, []
 
     def _render(self) -> RenderableType:
+        """The live region: a spinner until there is progress, then the bar and the time left."""
+        elapsed = duration(time.monotonic() - self._began)
         if not self._stage:
             return Text()
         if self._now is None:
-            return self._render_stage(self._spinner)
-        total = max(self._now.rollouts_total, 1)
-        return self._render_stage(ProgressBar(total=total, completed=self._now.rollouts_done))
+            return self._render_stage(self._spinner, elapsed)
+        bar = ProgressBar(total=max(self._now.rollouts_total, 1), completed=self._now.rollouts_done)
+        return self._render_stage(bar, "".join(_left(self._now)) or elapsed)
 
-    def _render_stage(self, middle: RenderableType, how: str = "") -> RenderableType:
+    def _render_stage(self, middle: RenderableType, at_right: str) -> RenderableType:
         head = Table.grid(padding=(0, 1), expand=True)
         head.add_column(no_wrap=True)
         head.add_column(ratio=1)
         head.add_column(justify="right", style="dim", no_wrap=True)
-        elapsed = duration(time.monotonic() - self._began)
-        head.add_row(Text(self._stage), middle, f"{how} {elapsed}".strip())
+        head.add_row(Text(self._stage), middle, at_right)
         figures = [_figure_line(self._now)] if self._now is not None else []
         return Group(head, *figures, *self._notes)
 
@@ -168,13 +168,18 @@ def _figures(now: Progress) -> list[str]:
         figures.append(f"signal {now.signal_ratio:.0%}")
     if now.errors:
         figures.append(f"{now.errors:,} error{'s' if now.errors > 1 else ''}")
-    if now.eta_s is not None and now.rollouts_done < now.rollouts_total:
-        figures.append(f"{duration(now.eta_s)} left")
     return figures
 
 
+def _left(now: Progress) -> list[str]:
+    """The time left, in the last place of a line; nothing while it is not known, and at the end."""
+    if now.eta_s is None or now.rollouts_done >= now.rollouts_total:
+        return []
+    return [f"{duration(now.eta_s)} left"]
+
+
 def _figure_line(now: Progress) -> Text:
-    line = Text("  ")
+    line = Text("  ", no_wrap=True, overflow="ellipsis")
     for position, figure in enumerate(_figures(now)):
         line.append("   " if position else "")
         line.append(figure, style="yellow" if "error" in figure else "dim")
