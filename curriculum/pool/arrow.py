@@ -1,0 +1,134 @@
+"""Arrow tables of original rows: plain types, and one table out of several sources.
+
+In: tables and records. Out: one `pa.Table` whose schema all sources agree with; types without the kinds
+that trainers' loaders refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from curriculum.errors import UsageError
+from curriculum.pool.formats import Record
+from curriculum.pool.identity import canonical
+
+Part = tuple[str, "pa.Table | list[Record]", Sequence[int]]
+"""The path of a source, its rows, and which of them to keep."""
+
+
+def plain(dtype: pa.DataType) -> pa.DataType:
+    """A type without `large_` kinds, views and dictionaries, inside and out.
+
+    Hugging Face datasets refuses to concatenate `large_string` and `string`, and verl concatenates.
+    """
+    if pa.types.is_dictionary(dtype):
+        return plain(dtype.value_type)
+    if pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype):
+        return pa.string()
+    if pa.types.is_large_binary(dtype) or pa.types.is_binary_view(dtype):
+        return pa.binary()
+    if pa.types.is_struct(dtype):
+        return pa.struct([_plain_field(field) for field in dtype])
+    if pa.types.is_map(dtype):
+        return pa.map_(plain(dtype.key_type), plain(dtype.item_type))
+    if pa.types.is_fixed_size_list(dtype):
+        size: int = dtype.list_size
+        return pa.list_(_plain_field(dtype.value_field), size)
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        return pa.list_(_plain_field(dtype.value_field))
+    kept: pa.DataType = dtype
+    return kept
+
+
+def _plain_field(field: pa.Field[Any]) -> pa.Field[Any]:
+    return field.with_type(plain(field.type))
+
+
+def plain_table(table: pa.Table) -> pa.Table:
+    """The same rows in plain types, without pandas' notes on the columns."""
+    schema = pa.schema([_plain_field(field) for field in table.schema])
+    notes = {key: value for key, value in (table.schema.metadata or {}).items() if key != b"pandas"}
+    return table.cast(schema).replace_schema_metadata(notes or None)
+
+
+def align(parts: Sequence[Part]) -> pa.Table:
+    """The kept rows of all sources as one table, in their order.
+
+    All records share one inference of types: a key that a record lacks is null, and a column of mixed
+    kinds (a number here, text there), or of empty objects, becomes text: the values that are no text
+    as JSON.
+
+    Raises:
+        UsageError: two sources differ in a column or its type; names the source and the column.
+    """
+    records = [rows[i] for _, rows, kept in parts if not isinstance(rows, pa.Table) for i in kept]
+    inferred = _from_records(records)
+    start = 0
+    tables: list[tuple[str, pa.Table]] = []
+    for path, rows, kept in parts:
+        if isinstance(rows, pa.Table):
+            tables.append(
+                (path, rows if len(kept) == rows.num_rows else rows.take(pa.array(kept, pa.int64())))
+            )
+        else:
+            tables.append((path, inferred.slice(start, len(kept))))
+            start += len(kept)
+    schema = _common_schema(tables)
+    return pa.concat_tables([table.select(schema.names).cast(schema) for _, table in tables])
+
+
+def _common_schema(tables: Sequence[tuple[str, pa.Table]]) -> pa.Schema:
+    """The first source's schema, with the types of columns that are null throughout it from the next."""
+    first_path, first = tables[0]
+    fields = {field.name: field for field in first.schema}
+    for path, table in tables[1:]:
+        for name in sorted(fields.keys() ^ set(table.column_names)):
+            lacks, has = (path, first_path) if name in fields else (first_path, path)
+            do = "write all files with one schema, or read them as separate pools"
+            raise UsageError(f"files differ: {lacks} has no column {name!r}, {has} has", where=path, do=do)
+        for field in table.schema:
+            known = fields[field.name]
+            if pa.types.is_null(known.type):
+                fields[field.name] = field
+            elif not pa.types.is_null(field.type) and _shape(field.type) != _shape(known.type):
+                raise UsageError(
+                    f"files differ: column {field.name!r} is {field.type}, in {first_path} {known.type}",
+                    where=path,
+                    do="write all files with one schema, or read them as separate pools",
+                )
+    schema = pa.schema(list(fields.values()))
+    return schema.with_metadata(first.schema.metadata) if first.schema.metadata else schema
+
+
+def _shape(dtype: pa.DataType) -> pa.DataType:
+    """A plain type with struct fields in order of name: equal shapes hold the same data."""
+    dtype = plain(dtype)
+    if pa.types.is_struct(dtype):
+        fields = sorted(dtype, key=lambda field: field.name)
+        return pa.struct([(field.name, _shape(field.type)) for field in fields])
+    return pa.list_(_shape(dtype.value_type)) if pa.types.is_list(dtype) else dtype
+
+
+def _from_records(records: Sequence[Record]) -> pa.Table:
+    names = dict.fromkeys(key for record in records for key in record)
+    return pa.table({name: _infer([record.get(name) for record in records]) for name in names})
+
+
+def _infer(values: list[Any]) -> pa.Array[Any]:
+    try:
+        array: pa.Array[Any] = pa.array(values)
+        if not _has_empty_struct(array.type):
+            return array
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        pass  # kinds that no one type holds
+    return pa.array([v if v is None or isinstance(v, str) else canonical(v) for v in values], pa.string())
+
+
+def _has_empty_struct(dtype: pa.DataType) -> bool:
+    """Whether Parquet would refuse a type: it cannot write a struct without fields."""
+    if pa.types.is_struct(dtype):
+        return dtype.num_fields == 0 or any(_has_empty_struct(field.type) for field in dtype)
+    return pa.types.is_list(dtype) and _has_empty_struct(dtype.value_type)

@@ -1,0 +1,190 @@
+"""The schemas in which trainers keep prompts: which columns mean what, and what a ground truth becomes.
+
+In: column names and options; ground truths. Out: `Keys`, where each part of a prompt is found;
+references, and ground truths back from references.
+
+    layout     recognised by                 reference                    domain
+    verl       prompt, reward_model          reward_model.ground_truth    data_source
+    native     prompt, reference             reference                    domain
+    trl        prompt, and one of solution,  that one                     data_source, else domain
+               answer, ground_truth, label
+    openrlhf   input, label                  label                        datasource
+
+The first that fits is taken. `prompt_key` stands in for the prompt's name, in recognising too;
+`reference_key` for the reference, and a pool whose reference is named so and fits nothing else is `trl`
+(`openrlhf` if its prompt is called input). A key may name a field of a struct ("extra_info.answer").
+In every layout a column `verifier` names the row's own verifier.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from curriculum.errors import UsageError
+from curriculum.pool.columns import Path
+from curriculum.pool.formats import parse_json
+
+Layout = Literal["verl", "trl", "openrlhf", "native"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+
+_PROMPT: dict[Layout, str] = {"verl": "prompt", "native": "prompt", "trl": "prompt", "openrlhf": "input"}
+_REFERENCES: dict[Layout, tuple[str, ...]] = {
+    "verl": ("reward_model.ground_truth",),
+    "native": ("reference",),
+    "trl": ("solution", "answer", "ground_truth", "label"),
+    "openrlhf": ("label",),
+}
+_DOMAINS: dict[Layout, tuple[str, ...]] = {
+    "verl": ("data_source",),
+    "native": ("domain",),
+    "trl": ("data_source", "domain"),
+    "openrlhf": ("datasource",),
+}
+_MARKS: dict[Layout, tuple[str, ...]] = {
+    "verl": ("reward_model",),
+    "native": ("reference",),
+    "trl": _REFERENCES["trl"],
+    "openrlhf": _REFERENCES["openrlhf"],
+}
+"""The columns that tell a layout, beside its prompt; in the order of trying."""
+
+_LISTS = {"unit_tests": "tests", "tool_calls": "calls"}
+"""What a JSON list means to a verifier."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read a pool; the defaults read what can be recognised."""
+
+    layout: Literal["auto", "verl", "trl", "openrlhf", "native"] = "auto"
+    prompt_key: str | None = None
+    reference_key: str | None = None
+    domain_key: str | None = None
+    verifiers: Mapping[str, str] = field(default_factory=dict)
+    """Domain to verifier, for rows without a verifier of their own."""
+    default_verifier: str | None = None
+    default_domain: str = "default"
+    """The domain of rows that name none."""
+    skip_bad_rows: bool = False
+    """Leave out rows that cannot be read, and count them, instead of stopping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Where the parts of a prompt are found; None where the pool has no such column."""
+
+    layout: Layout
+    prompt: Path
+    reference: Path
+    domain: Path | None
+    verifier: Path | None
+
+    @property
+    def replaced(self) -> set[str]:
+        """The columns that give way in a conversion: prompt, reference, domain, and verl's reward_model;
+        not a struct of which only a field was named as one of these."""
+        paths = (self.prompt, self.reference, self.domain)
+        return {path[0] for path in paths if path and (len(path) == 1 or path[0] == "reward_model")}
+
+    @property
+    def customary(self) -> bool:
+        """Whether a trainer that knows the layout finds prompt and reference without being told."""
+        return (
+            ".".join(self.prompt) == _PROMPT[self.layout]
+            and ".".join(self.reference) in _REFERENCES[self.layout]
+        )
+
+
+def find_keys(columns: Sequence[str], options: ReadOptions, *, where: str) -> Keys:
+    """Recognises the layout, or takes the one that is named, and finds its columns.
+
+    Raises:
+        UsageError: no layout fits, a named column is missing, or several could be the reference.
+    """
+    layout = _detect(columns, options, where) if options.layout == "auto" else options.layout
+    prompt = _path(options.prompt_key or _PROMPT[layout], columns, where)
+    if options.reference_key:
+        reference = _path(options.reference_key, columns, where)
+    else:
+        reference = _one_reference(layout, columns, where)
+    named = next((name for name in _DOMAINS[layout] if name in columns), None)
+    domain = _path(options.domain_key, columns, where) if options.domain_key else (named,) if named else None
+    return Keys(layout, prompt, reference, domain, ("verifier",) if "verifier" in columns else None)
+
+
+def _detect(columns: Sequence[str], options: ReadOptions, where: str) -> Layout:
+    here = [layout for layout in _MARKS if _has(options.prompt_key or _PROMPT[layout], columns)]
+    for layout in here:
+        if any(mark in columns for mark in _MARKS[layout]):
+            return layout
+    if options.reference_key and here:
+        return "trl" if "trl" in here else "openrlhf"
+    known = "; ".join(f"{name}: {_PROMPT[name]}, {' | '.join(marks)}" for name, marks in _MARKS.items())
+    raise UsageError(
+        f"no layout fits the columns {', '.join(columns)}",
+        where=where,
+        do=f"name prompt_key and reference_key, or have the columns of one ({known})",
+    )
+
+
+def _has(key: str, columns: Sequence[str]) -> bool:
+    return key in columns or ("." in key and key.partition(".")[0] in columns)
+
+
+def _path(key: str, columns: Sequence[str], where: str) -> Path:
+    if key in columns:
+        return (key,)
+    path = tuple(key.split("."))
+    if len(path) > 1 and path[0] in columns:
+        return path
+    near = difflib.get_close_matches(key, columns, n=1)
+    do = f"did you mean {near[0]!r}?" if near else f"columns: {', '.join(columns)}"
+    raise UsageError(f"there is no column {key!r}", where=where, do=do)
+
+
+def _one_reference(layout: Layout, columns: Sequence[str], where: str) -> Path:
+    found = [name for name in _REFERENCES[layout] if _has(name, columns)]
+    if len(found) > 1:
+        do = f"name one: reference_key = {found[0]!r}"
+        raise UsageError(f"several columns could be the reference: {', '.join(found)}", where=where, do=do)
+    return _path(found[0] if found else _REFERENCES[layout][0], columns, where)
+
+
+def reference_of(truth: object, verifier: str) -> dict[str, Any] | None:
+    """What a trainer's ground truth becomes; None when it is missing (null or blank).
+
+    An object, or the JSON text of one that is not empty, is taken as it is. For `unit_tests` and
+    `tool_calls` a list, or the JSON text of one, becomes {"tests": …} or {"calls": …}. All else becomes
+    {"answer": …}: text and lists as they are, numbers and booleans as JSON writes them.
+    """
+    if isinstance(truth, str):
+        return _reference_of_text(truth, verifier)
+    if truth is None or isinstance(truth, dict):
+        return truth or None
+    if isinstance(truth, list):
+        return {_LISTS.get(verifier, "answer"): truth} if truth else None
+    if isinstance(truth, bool):
+        return {"answer": "true" if truth else "false"}
+    return {"answer": str(truth) if isinstance(truth, int | float) else truth}
+
+
+def _reference_of_text(text: str, verifier: str) -> dict[str, Any] | None:
+    start = text.lstrip()[:1]
+    if start == "{" or (start == "[" and verifier in _LISTS):
+        try:
+            value = parse_json(text)
+        except (ValueError, RecursionError):
+            value = None
+        if value:
+            return value if isinstance(value, dict) else {_LISTS[verifier]: value}
+    return {"answer": text} if start else None
+
+
+def ground_truth_of(reference: Mapping[str, Any], text: str, verifier: str) -> str:
+    """The ground truth of a reference: its bare answer if that reads back the same, else its JSON `text`."""
+    answer = reference.get("answer")
+    bare = isinstance(answer, str) and _reference_of_text(answer, verifier) == reference
+    return str(answer) if bare else text

@@ -1,0 +1,239 @@
+"""Reads a prompt pool: any mix of sources in one schema, checked row by row.
+
+In: names of sources and `ReadOptions`. Out: a `Pool`: the canonical frame, the original rows beside it,
+and an account of what was read and what could not be.
+
+    resolve names -> load each source -> recognise the layout -> take prompts, ground truths, domains
+      -> name each row's verifier -> hash -> leave out or refuse bad rows -> frame
+
+All sources are one table to the trainer, so they must agree in their columns and types. `large_`
+kinds, the order of struct fields and columns that are null throughout a file are storage, not schema.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import polars as pl
+import pyarrow as pa
+
+from curriculum.errors import UsageError
+from curriculum.pool.arrow import align
+from curriculum.pool.columns import Fault, chats, values
+from curriculum.pool.formats import BadRow, Loaded, SourceFile, load
+from curriculum.pool.identity import canonical, digest
+from curriculum.pool.layouts import Keys, Layout, ReadOptions, find_keys, reference_of
+from curriculum.pool.sources import resolve
+from verifiers import registry
+
+FRAME = pl.Schema(
+    [
+        ("row", pl.Int64()),  # place in the pool as read, 0..
+        ("prompt_id", pl.String()),
+        ("prompt", pl.List(pl.Struct({"role": pl.String, "content": pl.String}))),
+        ("verifier", pl.String()),
+        ("reference", pl.String()),  # canonical JSON of an object
+        ("domain", pl.String()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool as read; equal prompts are all there, under one prompt_id."""
+
+    frame: pl.DataFrame
+    """Columns as in FRAME, in the order of the sources."""
+    source: pa.Table
+    """The original rows with their own columns and types; row i belongs to `frame` row i."""
+    keys: Keys
+    """The layout, and which original columns were understood."""
+    files: tuple[SourceFile, ...]
+    bad_rows: tuple[BadRow, ...] = ()
+    """The rows left out because they could not be read."""
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the original rows."""
+        return self.keys.layout
+
+    @cached_property
+    def distinct(self) -> pl.DataFrame:
+        """The first row of every prompt."""
+        return self.frame.unique(subset="prompt_id", keep="first", maintain_order=True)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over the distinct (prompt_id, domain) pairs, sorted: the same for any order of rows,
+        any split into files, and any number of repetitions."""
+        pairs = self.frame.select("prompt_id", "domain").unique().sort("prompt_id", "domain")
+        digester = hashlib.sha256()
+        for pair in pairs.iter_rows():
+            digester.update(canonical(pair).encode())
+        return digester.hexdigest()
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The good rows of one source, column by column, and their places in it; messages lie flat, `lengths`
+    of them a row."""
+
+    kept: list[int]
+    ids: list[str]
+    roles: list[str]
+    contents: list[str]
+    lengths: list[int]
+    verifiers: list[str]
+    references: list[str]
+    domains: list[str]
+    bad: list[BadRow]
+
+
+def read_pool(sources: Sequence[str], options: ReadOptions) -> Pool:
+    """Reads `sources` into one pool.
+
+    Raises:
+        UsageError: a source cannot be opened; no layout fits; files differ in schema; a domain has no
+            verifier or a verifier is unknown; rows cannot be read (unless `skip_bad_rows`); nothing is left.
+    """
+    loaded = [load(source) for source in resolve(sources)]
+    with_rows = [part for part in loaded if len(part.rows)]
+    bad = [row for part in loaded for row in part.bad]
+    if not with_rows:
+        _stop_at(bad, options)
+        raise UsageError("the pool is empty", where=", ".join(sources), do="name a source that has rows")
+    columns = list(dict.fromkeys(name for part in with_rows for name in part.columns))
+    keys = find_keys(columns, options, where=with_rows[0].file.path)
+    rows = [_read(part, keys, options) for part in with_rows]
+    bad += [row for part in rows for row in part.bad]
+    _stop_at(bad, options)
+    if not any(part.kept for part in rows):
+        raise UsageError("no row of the pool can be read", where=str(bad[0]), do="mend the rows")
+    kept = [(part.file.path, part.rows, good.kept) for part, good in zip(with_rows, rows, strict=True)]
+    return Pool(_frame(rows), align(kept), keys, tuple(part.file for part in loaded), tuple(bad))
+
+
+def _stop_at(bad: Sequence[BadRow], options: ReadOptions) -> None:
+    if bad and not options.skip_bad_rows:
+        rows = "row" if len(bad) == 1 else "rows"
+        raise UsageError(
+            f"{len(bad)} {rows} cannot be read" + ("; the first 5:" if len(bad) > 5 else ""),
+            where="\n".join(str(row) for row in bad[:5]),
+            do="mend them, or leave them out and count them with --skip-bad-rows",
+        )
+
+
+def _read(part: Loaded, keys: Keys, options: ReadOptions) -> _Rows:
+    """Takes, judges and hashes every row of a source."""
+    count = len(part.rows)
+    prompts = chats(part.rows, keys.prompt)
+    truths = values(part.rows, keys.reference)
+    domains = _domains(values(part.rows, keys.domain) if keys.domain else [None] * count, options)
+    own = values(part.rows, keys.verifier) if keys.verifier else [None] * count
+    named = _verifiers(own, domains, options, where=part.file.path)
+    rows = _Rows([], [], [], [], [], [], [], [], [])
+    for i, (prompt, truth, verifier) in enumerate(zip(prompts, truths, named, strict=True)):
+        if isinstance(prompt, Fault):
+            rows.bad.append(BadRow(part.file.path, part.numbers[i], prompt.cause, part.unit))
+            continue
+        try:
+            reference = _reference(truth, verifier)
+            identity = "" if isinstance(reference, Fault) else digest(prompt, verifier, reference)
+        except (TypeError, ValueError, RecursionError) as error:
+            reference = Fault(f"the row cannot be written as JSON: {error}")
+            identity = ""
+        if isinstance(reference, Fault):
+            rows.bad.append(BadRow(part.file.path, part.numbers[i], reference.cause, part.unit))
+            continue
+        rows.kept.append(i)
+        rows.ids.append(identity)
+        rows.roles.extend([role for role, _ in prompt])
+        rows.contents.extend([content for _, content in prompt])
+        rows.lengths.append(len(prompt))
+        rows.verifiers.append(verifier)
+        rows.references.append(reference)
+        rows.domains.append(domains[i])
+    return rows
+
+
+def _reference(truth: object, verifier: str) -> str | Fault:
+    if isinstance(truth, Fault):
+        return Fault(f"the reference: {truth.cause}")
+    reference = reference_of(truth, verifier)
+    return Fault("the reference is missing") if reference is None else canonical(reference)
+
+
+def _domains(found: Sequence[object], options: ReadOptions) -> list[str]:
+    """Domains as text; rows without one are in the default domain."""
+    return [
+        value if isinstance(value, str) and value else options.default_domain if not value else str(value)
+        for value in found
+    ]
+
+
+def _verifiers(
+    own: Sequence[object], domains: Sequence[str], options: ReadOptions, *, where: str
+) -> list[str]:
+    """The verifier of each row: its own, else its domain's, else the default."""
+    chosen: dict[tuple[object, str], str] = {}
+    named: list[str] = []
+    for key in zip(own, domains, strict=True):
+        if key not in chosen:
+            chosen[key] = _verifier(*key, options, where)
+        named.append(chosen[key])
+    return named
+
+
+def _verifier(own: object, domain: str, options: ReadOptions, where: str) -> str:
+    name = own or options.verifiers.get(domain) or options.default_verifier
+    if not name:
+        near = difflib.get_close_matches(domain, options.verifiers, n=1)
+        hint = f" (it has {near[0]!r})" if near else ""
+        raise UsageError(
+            f"no verifier is named for data source {domain!r}",
+            where=where,
+            do=f'under [pool.verifiers] add {domain!r} = "boxed" or another{hint}, or name a default',
+        )
+    if not isinstance(name, str) or (name not in registry.names() and not _loads(name)):
+        near = difflib.get_close_matches(str(name), registry.names(), n=1)
+        do = (
+            f"did you mean {near[0]!r}?"
+            if near
+            else f"known: {', '.join(registry.names())}, or module.path:Class"
+        )
+        raise UsageError(f"no verifier is called {name!r} (data source {domain!r})", where=where, do=do)
+    return name
+
+
+def _loads(name: str) -> bool:
+    """Whether a name is the dotted path of a verifier that can be loaded."""
+    if ":" not in name:
+        return False
+    try:
+        registry.get(name)
+    except registry.UnknownVerifierError as error:
+        raise UsageError(
+            str(error), where="[pool.verifiers]", do="mend the path, or install its package"
+        ) from error
+    return True
+
+
+def _frame(parts: Sequence[_Rows]) -> pl.DataFrame:
+    """The canonical frame, built from flat columns: a list of a million dicts is slow."""
+    roles = pa.array([role for part in parts for role in part.roles], pa.large_string())
+    contents = pa.array([content for part in parts for content in part.contents], pa.large_string())
+    messages = pa.StructArray.from_arrays([roles, contents], names=["role", "content"])
+    offsets = pa.array(accumulate([0, *(length for part in parts for length in part.lengths)]), pa.int64())
+    columns = {
+        "prompt_id": [identity for part in parts for identity in part.ids],
+        "prompt": pl.from_arrow(pa.LargeListArray.from_arrays(offsets, messages)),
+        "verifier": [name for part in parts for name in part.verifiers],
+        "reference": [text for part in parts for text in part.references],
+        "domain": [domain for part in parts for domain in part.domains],
+    }
+    return pl.DataFrame(columns).with_row_index("row").cast({"row": pl.Int64}).select(list(FRAME)).cast(FRAME)
