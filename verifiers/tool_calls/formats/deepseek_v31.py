@@ -1,0 +1,40 @@
+"""DeepSeek v3.1: `<｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`.
+
+In: a text and the place of a `<｜tool▁call▁begin｜>`. Out: the one call after it. The markers around the whole list
+carry nothing and are passed over. Markers spelt with ASCII bars and underscores are read too.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.tool_calls.call import Broken, Format, Reading
+from verifiers.tool_calls.json_text import NotJson, call, decode
+
+BEGIN = r"<[｜|]tool[▁_]call[▁_]begin[｜|]>"
+SEPARATOR = r"<[｜|]tool[▁_]sep[｜|]>"
+END = r"<[｜|]tool[▁_]call[▁_]end[｜|]>"
+LIST_MARKS = r"<[｜|]tool[▁_]calls[▁_](?:begin|end)[｜|]>"
+
+_BEGIN = re.compile(BEGIN)
+_HEAD = re.compile(rf"{BEGIN}\s*([^<>\n]{{1,256}}?)\s*{SEPARATOR}\s*")
+_END = re.compile(rf"\s*{END}|\s*(?={LIST_MARKS}|{BEGIN})|\s*\Z")
+
+
+def read(text: str, start: int) -> Reading | None:
+    """The call at `start`."""
+    head = _HEAD.match(text, start)
+    if head is None:
+        begin = _BEGIN.match(text, start)
+        return Reading((Broken("no name and separator in the call"),), begin.end() if begin else start + 1)
+    try:
+        arguments, position = decode(text, head.end())
+    except NotJson as error:
+        return Reading((Broken(str(error)),), max(error.position, head.end()))
+    end = _END.match(text, position)
+    if end is None:
+        return Reading((Broken("text after the arguments"),), position)
+    return Reading((call(head[1], arguments),), end.end())
+
+
+FORMAT = Format("deepseek_v31", BEGIN, read)

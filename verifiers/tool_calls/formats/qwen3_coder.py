@@ -1,0 +1,66 @@
+"""Qwen3-Coder XML: `<function=name>` with `<parameter=key>` values as text, in `<tool_call>` or without.
+
+In: a text and the place of either tag. Out: one call per `<function=…>`, its values as `Text`, typed later
+by the tool's schema. A value ends at the closing tag that another tag follows, so that a closing tag
+inside a value is data; where closing tags are missing the next tag ends it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from verifiers.tool_calls.call import MAX_CALLS, MAX_PAYLOAD, Broken, Call, Flaw, Format, Item, Reading, Text
+from verifiers.tool_calls.json_text import find_flaw
+
+_FUNCTION = re.compile(r"\s*<function=\s*[\"']?([^<>\"'\n]{1,256}?)[\"']?\s*>")
+_PARAMETER = re.compile(r"\s*<parameter=\s*[\"']?([^<>\"'\n]{1,256}?)[\"']?\s*>")
+_CLOSE = re.compile(r"</parameter>(?=\s*+(?:<parameter=|</function>|</tool_call>|\Z))")
+_UNCLOSED = re.compile(r"(?=\n\s*+<parameter=)|(?=</function>)")
+_FUNCTION_END = re.compile(r"\s*+(?:</function>\s*+(?:</tool_call>)?|</tool_call>|\Z)")
+_OPEN = re.compile(r"\s*<tool_call>\s*(?=<function=)|\s*(?=<function=)")
+
+
+def read(text: str, start: int) -> Reading | None:
+    """The calls at `start`, or None when the tag holds something else."""
+    items: list[Item] = []
+    position = start
+    while len(items) <= MAX_CALLS and (opened := _OPEN.match(text, position)):
+        head = _FUNCTION.match(text, opened.end())
+        if head is None:
+            items.append(Broken("the function tag has no name"))
+            position = opened.end() + len("<function=")
+            break
+        item, position = _function(text, head[1].strip(), head.end())
+        items.append(item)
+    return Reading(tuple(items), max(position, start + 1)) if items else None
+
+
+def _function(text: str, name: str, position: int) -> tuple[Item, int]:
+    arguments: dict[str, Any] = {}
+    while head := _PARAMETER.match(text, position):
+        key, start = head[1].strip(), head.end()
+        found = _value_end(text, start)
+        if found is None:
+            return Broken(f"parameter {key} is not closed"), len(text)
+        end, position = found
+        value = Text(text[start:end].removeprefix("\n").removesuffix("\n"))
+        arguments[key] = Flaw(f"{key!r} is given twice") if key in arguments else value
+    closed = _FUNCTION_END.match(text, position)
+    if closed is None:
+        return Broken(f"function {name} is not closed"), position
+    return Call(name, arguments, find_flaw(arguments)), closed.end()
+
+
+def _value_end(text: str, start: int) -> tuple[int, int] | None:
+    """Where the value that begins at `start` ends, and where reading goes on."""
+    limit = min(len(text), start + MAX_PAYLOAD)
+    close = _CLOSE.search(text, start, limit)
+    if close and "\n<parameter=" not in text[start : close.start()]:
+        return close.start(), close.end()
+    unclosed = _UNCLOSED.search(text, start, limit)
+    return (unclosed.start(), unclosed.start()) if unclosed else None
+
+
+TAGGED = Format("qwen3_coder", re.escape("<tool_call>"), read)
+FORMAT = Format("qwen3_coder", "<function=", read)
