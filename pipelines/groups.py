@@ -4,8 +4,9 @@ In: rollouts (one row each) and the pool. Out: one row per prompt with rollouts,
 
 A rollout is *judged* when it has a verdict that counts: not aborted by the engine, not a verifier
 error, correctness a finite number, and, where the trainer masks truncated responses, not cut off.
-Every float is reduced over sorted values, so that the table is the same to the last bit whatever
-the order in which rollouts were journalled.
+Floats are gathered per group, sorted, and only then reduced, so that the table is the same to the
+last bit whatever the order of the journal. (A sort inside an aggregation would not do: the optimiser
+removes it, since a sum does not depend on order, except in its last bits.)
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ def group_statistics(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule
     domains = dedupe.distinct(pool).select("prompt_id", "domain")
     groups = (
         marked.group_by("prompt_id")
-        .agg(*_counts(rule), *_marks(), *_lengths(), _entropy(), _mean("repetition"))
+        .agg(*_counts(rule), *_lengths(), pl.col("mark", "nats", "repetition").drop_nulls())
+        .with_columns(pl.col("mark", "nats", "repetition").list.sort())
+        .with_columns(*_reduced())
         .join(domains, on="prompt_id", how="inner")
         .join(_parts(marked, rule), on="prompt_id", how="left")
         .with_columns(
@@ -138,15 +141,6 @@ def _counts(rule: GroupRule) -> list[pl.Expr]:
     ]
 
 
-def _marks() -> list[pl.Expr]:
-    mark = pl.col("mark").sort()
-    return [
-        mark.mean().alias("mean"),
-        mark.var(ddof=0).alias("variance"),
-        (pl.col("mark").max() - pl.col("mark").min()).alias("range"),
-    ]
-
-
 def _lengths() -> list[pl.Expr]:
     length = pl.col("length")
     return [
@@ -154,30 +148,34 @@ def _lengths() -> list[pl.Expr]:
         length.quantile(0.5, "linear").alias("tokens_p50"),
         length.quantile(0.9, "linear").alias("tokens_p90"),
         length.max().alias("tokens_max"),
+        length.filter(pl.col("nats").is_not_null()).sum().alias("tokens_measured"),
     ]
 
 
-def _entropy() -> pl.Expr:
-    """Minus the mean log-probability of the sampled tokens, each token counting once; null without tokens."""
-    tokens = pl.col("length").filter(pl.col("nats").is_not_null()).sum()
-    return pl.when(tokens > 0).then(pl.col("nats").sort().sum() / tokens).alias("entropy")
-
-
-def _mean(name: str) -> pl.Expr:
-    return pl.col(name).sort().mean().alias(name)
+def _reduced() -> list[pl.Expr]:
+    """What the sorted lists of a group come to; entropy counts every token once."""
+    mark, tokens = pl.col("mark").list, pl.col("tokens_measured")
+    return [
+        mark.mean().alias("mean"),
+        mark.var(ddof=0).alias("variance"),
+        (mark.max() - mark.min()).alias("range"),
+        pl.when(tokens > 0).then(pl.col("nats").list.sum() / tokens).alias("entropy"),
+        pl.col("repetition").list.mean(),
+    ]
 
 
 def _parts(marked: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
     """Per prompt: the variance of each reward part over judged rollouts, and whether any part varies."""
-    value = pl.col("value")
+    value = pl.col("value").list
     return (
         marked.filter(pl.col("mark").is_not_null() & (pl.col("parts").list.len() > 0))
         .select("prompt_id", "parts")
         .explode("parts")
         .unnest("parts")
-        .filter(value.is_finite())
+        .filter(pl.col("value").is_finite())
         .group_by("prompt_id", "name")
-        .agg(variance=value.sort().var(ddof=0), range=value.max() - value.min())
+        .agg("value")
+        .with_columns(variance=value.sort().list.var(ddof=0), range=value.max() - value.min())
         .group_by("prompt_id")
         .agg(
             parts=pl.struct("name", "variance").sort_by("name"),

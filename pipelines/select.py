@@ -61,6 +61,7 @@ def decide(
         )
         .sort("row")
         .collect()
+        .rechunk()  # a mean over chunks differs in its last bits with where they were cut
     )
     return _weighted(_with_hard_reserve(tested, policy), policy)
 

@@ -41,7 +41,8 @@ def signal_ratios(groups: pl.DataFrame, decisions: pl.DataFrame, *, by_domain: b
         decisions.filter(_kept())
         .join(groups.select("prompt_id", "p_mixed"), on="prompt_id")
         .group_by(domain)
-        .agg(kept=pl.len(), after=pl.col("p_mixed").sort().mean())
+        .agg(pl.col("p_mixed"), kept=pl.len())
+        .with_columns(after=pl.col("p_mixed").list.sort().list.mean())  # the same whatever the order
     )
     return (
         before.join(after, on="domain", how="left", nulls_equal=True)
