@@ -192,10 +192,10 @@ def _resolves(package: str, module: str) -> Check:
 
 def _verifiers() -> list[Check]:
     """Each registered verifier, loaded; a built-in one that does not load is a failure."""
-    try:
-        from verifiers import registry
-    except Exception as error:  # noqa: BLE001 - shadowed: see _resolves, which says what to do
-        return [Check(name="verifiers loaded", status="fail", found=repr(error), do="see `verifiers` above")]
+    if _resolves("verifiers", "registry").status == "fail":
+        return []
+    from verifiers import registry
+
     checks = []
     for name in registry.names():
         try:
@@ -211,10 +211,10 @@ def _verifiers() -> list[Check]:
 
 def _jail() -> list[Check]:
     """What generated code would run in."""
-    try:
-        from verifiers.sandbox import level
-    except ImportError as error:
-        return [Check(name="sandbox", status="fail", found=str(error), do="see `verifiers` above")]
+    if _resolves("verifiers", "registry").status == "fail":
+        return []
+    from verifiers.sandbox import level
+
     jail = level()
     if jail.name == "none":
         do = "allow user namespaces or run as root in a container; without a jail unit_tests refuses to judge"

@@ -70,8 +70,8 @@ def _sides(diff: RefreshDiff) -> RenderableType:
     table.add_row("published", a.created_at, b.created_at)
     table.add_row("prompts in the pool", f"{a.pool_rows:,}", f"{b.pool_rows:,}")
     table.add_row("prompts in the set", f"{a.set_rows:,}", f"{b.set_rows:,}")
-    table.add_row("groups with signal, sampled", _share(a.signal_before), _share(b.signal_before))
-    table.add_row("expected in the set", _share(a.signal_after), _share(b.signal_after))
+    table.add_row("signal as sampled", _share(a.signal_before), _share(b.signal_before))
+    table.add_row("signal in the set", _share(a.signal_after), _share(b.signal_after))
     table.add_row("prompts only here", f"{diff.prompts_only_a:,}", f"{diff.prompts_only_b:,}")
     return table
 
