@@ -3,8 +3,9 @@
 In: a response, and a reference `{"tools": […], "calls": […]}` with optional `ordered`, `normalise`, `format`.
 Out: a `Verdict` with the parts `tool`, `arguments` and `outcome`, each 0..1, worth 0.3, 0.3 and 0.4.
 
-Every wanted call is matched with at most one made call, for the greatest total; parts are averaged over the
-wanted or the made calls, whichever are more, so that extra calls cost. Conventions: docs/verifiers/tool_calls.md.
+Every wanted call is matched with at most one made call, for the greatest total; parts are averaged over
+the wanted or the made calls, whichever are more, so that extra calls cost. Conventions:
+docs/verifiers/tool_calls.md.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from verifiers.tool_calls import parse
 from verifiers.tool_calls.call import MAX_CALLS, Broken
-from verifiers.tool_calls.reference import Reference, ReferenceError, compiled
+from verifiers.tool_calls.reference import Reference, UnusableReference, compiled
 from verifiers.tool_calls.schema import SchemaError
 from verifiers.tool_calls.score import Score, score
 from verifiers.verdict import Part, Verdict, graded, verifier_error
@@ -33,7 +34,7 @@ class ToolCallsVerifier:
         try:
             wanted = compiled(reference)
             return _judged(parse.read(response, wanted.formats), wanted)
-        except (ReferenceError, SchemaError) as error:
+        except (UnusableReference, SchemaError) as error:
             return verifier_error(_line(f"reference: {error}"))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 MAX_CALLS = 64
 """Calls read from one response, and expected by one reference; more is refused, not judged."""
@@ -61,19 +61,17 @@ class Reading:
     """Where reading goes on; always beyond the opener's first character."""
 
 
-Place = Literal["anywhere", "line", "alone"]
-"""Where a call counts: wherever its marker stands, where no sentence runs around it, or only by itself."""
-
-
 @dataclass(frozen=True, slots=True)
 class Format:
     """One way of writing calls.
 
-    `opener` is a regular expression that begins it. `read` gets the text and the place of an opener, and
-    answers None when what follows belongs to another format with the same opener.
+    `opener` is a regular expression that begins it, its first character a literal. `read` gets the text and
+    the place of an opener, and answers None when what follows belongs to another format with the same opener.
+    A `bare` format has no marker: whether a call or a sentence about one was written depends on what is
+    around it.
     """
 
     name: str
     opener: str
     read: Callable[[str, int], Reading | None]
-    place: Place = "anywhere"
+    bare: bool = False

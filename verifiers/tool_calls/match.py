@@ -13,7 +13,7 @@ Scores = Sequence[Sequence[int]]
 def best_pairs(scores: Scores, *, ordered: bool) -> list[tuple[int, int]]:
     """The pairs of greatest total score, pairs worth nothing left out.
 
-    Where `ordered`, only pairings that keep the given order count: the later expected call has the later made one.
+    Where `ordered`, only pairings that keep the given order count.
     """
     if not scores or not scores[0]:
         return []
@@ -48,7 +48,7 @@ def _assigned(scores: Scores) -> list[tuple[int, int]]:
     columns = len(scores[0])
     row_potential, column_potential = [0] * (len(scores) + 1), [0] * (columns + 1)
     owner = [0] * (columns + 1)
-    """The row, counted from 1, that each column is given to; 0 for none. Column 0 stands for the row being placed."""
+    """The row, from 1, that each column is given to; 0 for none. Column 0 stands for the row being placed."""
     for row in range(1, len(scores) + 1):
         owner[0], here = row, 0
         slack, came_from = [_FAR] * (columns + 1), [0] * (columns + 1)

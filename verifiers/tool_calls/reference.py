@@ -2,9 +2,10 @@
 
 In: the reference mapping of a prompt. Out: `Reference`, compiled once per distinct reference and kept.
 
-Read besides the plain form: OpenAI's `{"type": "function", "function": {…}}` around tools and calls, arguments as a JSON string,
-`parameters` for `arguments`, tools or calls given as JSON text, and calls given as the text of a
-response that makes them (ToolRL). A tool that only the calls name is known and takes anything.
+Read besides the plain form: OpenAI's `{"type": "function", "function": {…}}` around tools and calls,
+arguments as a JSON string, `parameters` for `arguments`, tools or calls given as JSON text, and calls
+given as the text of a response that makes them (ToolRL). A tool that only the calls name is known and
+takes anything.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from verifiers.tool_calls import parse
-from verifiers.tool_calls.call import MAX_CALLS, Call, Flaw
+from verifiers.tool_calls.call import MAX_CALLS, Call
 from verifiers.tool_calls.json_text import NotJson, call, find_flaw, loads
 from verifiers.tool_calls.schema import Parameters, SchemaError
 
@@ -28,7 +29,7 @@ MAX_REFERENCE = 4_000_000
 _KEYS = ("tools", "calls", "ordered", "normalise", "format")
 
 
-class ReferenceError(ValueError):
+class UnusableReference(ValueError):
     """The reference cannot be used; says what in it is wrong."""
 
 
@@ -56,14 +57,14 @@ def compiled(reference: Mapping[str, Any]) -> Reference:
     """The compiled form of `reference`.
 
     Raises:
-        ReferenceError: something in it is missing, of the wrong kind or contradicts the rest.
+        UnusableReference: something in it is missing, of the wrong kind or contradicts the rest.
     """
     if not isinstance(reference, Mapping):
-        raise ReferenceError(f"the reference is a {type(reference).__name__}, not a mapping")
+        raise UnusableReference(f"the reference is a {type(reference).__name__}, not a mapping")
     try:
         snapshot = json.dumps({key: reference[key] for key in _KEYS if key in reference}, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ReferenceError(f"the reference is no JSON: {str(error)[:100]}") from None
+        raise UnusableReference(f"the reference is no JSON: {str(error)[:100]}") from None
     return _compiled(snapshot)
 
 
@@ -80,11 +81,11 @@ def _compiled(snapshot: str) -> Reference:
     try:
         source = loads(snapshot, MAX_REFERENCE)
     except NotJson as error:
-        raise ReferenceError(f"the reference is {error}") from None
+        raise UnusableReference(f"the reference is {error}") from None
     if reason := find_flaw(source):
-        raise ReferenceError(reason)
+        raise UnusableReference(reason)
     if source.get("calls") is None:
-        raise ReferenceError("no calls; give [] where no call must be made")
+        raise UnusableReference("no calls; give [] where no call must be made")
     tools = _tools(_decoded(source.get("tools")) or [])
     calls = _calls(_decoded(source["calls"]))
     for wanted in calls:
@@ -105,7 +106,7 @@ def _decoded(value: Any) -> Any:
 def _flag(source: dict[str, Any], key: str) -> bool:
     value = source.get(key)
     if value is not None and not isinstance(value, bool):
-        raise ReferenceError(f"{key} must be true or false")
+        raise UnusableReference(f"{key} must be true or false")
     return bool(value)
 
 
@@ -115,25 +116,25 @@ def _formats(source: dict[str, Any]) -> frozenset[str]:
         parse.ALIASES.get("".join(filter(str.isalnum, name.casefold()))) if isinstance(name, str) else None
     )
     if known is None:
-        raise ReferenceError(f"no format is called {name!r}; known: {', '.join(sorted(parse.ALIASES))}")
+        raise UnusableReference(f"no format is called {name!r}; known: {', '.join(sorted(parse.ALIASES))}")
     return known
 
 
 def _tools(listed: Any) -> dict[str, Parameters]:
     if not isinstance(listed, list):
-        raise ReferenceError("tools must be a list")
+        raise UnusableReference("tools must be a list")
     tools: dict[str, Parameters] = {}
     for index, entry in enumerate(listed):
         tool = entry.get("function", entry) if isinstance(entry, dict) else entry
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"].strip():
-            raise ReferenceError(f"tools[{index}] has no name")
+            raise UnusableReference(f"tools[{index}] has no name")
         name = tool["name"].strip()
         try:
             parameters = Parameters(_decoded(tool.get("parameters", tool.get("input_schema"))))
         except SchemaError as error:
-            raise ReferenceError(f"tools[{index}] {name}: {error}") from None
+            raise UnusableReference(f"tools[{index}] {name}: {error}") from None
         if name in tools and tools[name].schema != parameters.schema:
-            raise ReferenceError(f"two different tools are called {name}")
+            raise UnusableReference(f"two different tools are called {name}")
         tools[name] = parameters
     return tools
 
@@ -142,9 +143,9 @@ def _calls(listed: Any) -> tuple[Expected, ...]:
     if isinstance(listed, str):
         return _written_calls(listed)
     if not isinstance(listed, list):
-        raise ReferenceError("calls must be a list")
+        raise UnusableReference("calls must be a list")
     if len(listed) > MAX_CALLS:
-        raise ReferenceError(f"more than {MAX_CALLS} calls")
+        raise UnusableReference(f"more than {MAX_CALLS} calls")
     return tuple(_expected(index, entry) for index, entry in enumerate(listed))
 
 
@@ -152,24 +153,26 @@ def _written_calls(text: str) -> tuple[Expected, ...]:
     items = parse.read(text, parse.ALIASES["auto"]).items
     calls = [item for item in items if isinstance(item, Call) and not item.flaw]
     if len(calls) != len(items):
-        raise ReferenceError("the text given as calls does not parse")
+        raise UnusableReference("the text given as calls does not parse")
     return tuple(Expected(item.name, item.arguments) for item in calls)
 
 
 def _expected(index: int, entry: Any) -> Expected:
     entry = entry.get("function", entry) if isinstance(entry, dict) else entry
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or not entry["name"].strip():
-        raise ReferenceError(f"calls[{index}] has no name")
+        raise UnusableReference(f"calls[{index}] has no name")
     name = entry["name"].strip()
     if "accepted" in entry:
         accepted = _decoded(entry["accepted"])
         if not isinstance(accepted, dict):
-            raise ReferenceError(f"calls[{index}] {name}: accepted must map parameters to lists of values")
+            raise UnusableReference(f"calls[{index}] {name}: accepted must map parameters to lists of values")
         for parameter, values in accepted.items():
             if not isinstance(values, list) or not values:
-                raise ReferenceError(f"calls[{index}] {name}: accepted.{parameter} must be a list of values")
+                raise UnusableReference(
+                    f"calls[{index}] {name}: accepted.{parameter} must be a list of values"
+                )
         return Expected(name, accepted, alternatives=True)
     made = call(name, entry.get("arguments", entry.get("parameters")))
     if made.flaw:
-        raise ReferenceError(f"calls[{index}] {name}: {made.flaw}")
+        raise UnusableReference(f"calls[{index}] {name}: {made.flaw}")
     return Expected(name, made.arguments)

@@ -3,9 +3,9 @@
 In: the `parameters` of a tool. Out: `Parameters`, which validates arguments, gives bare text its type and
 knows defaults.
 
-Validation is the jsonschema library's, imported on first use, with the keywords replaced that raise or are
-wrong on numbers models write (`multipleOf`) or quadratic in what they write (`uniqueItems`), with 5.0 an integer in
-every draft, and with no reference ever fetched.
+Validation is the jsonschema library's, imported on first use, with the keywords replaced that raise or
+are wrong on numbers models write (`multipleOf`) or quadratic in what they write (`uniqueItems`), with 5.0
+an integer in every draft, and with no reference ever fetched.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 from verifiers.tool_calls.call import Flaw, Text
 from verifiers.tool_calls.compare import identity
-from verifiers.tool_calls.formats.pythonic import literal
 from verifiers.tool_calls.json_text import NotJson, loads
+from verifiers.tool_calls.python_literals import literal
 
 MAX_REFERENCES = 16
 """Steps along `$ref` before a schema counts as circular."""
@@ -135,7 +135,7 @@ def _type_name(value: Any) -> str:
         return "null" if value is None else "boolean"
     if isinstance(value, int | float):
         return "number"
-    return {str: "string", list: "array"}.get(type(value), "object")
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
 
 
 def _typed(text: Text, types: list[str]) -> Any:

@@ -1,9 +1,11 @@
-"""Scores the made calls against the wanted ones: 3 points for the tool, 3 for valid arguments, 4 for the values.
+"""Scores the made calls against the wanted ones: 3 points for the tool, 3 for valid arguments, 4 for the
+values.
 
 In: the items of a response, the compiled reference. Out: `Score`.
 
-Arguments count only for the matched tool, values only for valid arguments. What the reference itself lists as a value is
-never refused for its type: datasets contradict their own schemas, and then the reference is what was asked for.
+Arguments count only for the matched tool, values only for valid arguments. What the reference itself
+lists as a value is never refused for its type: datasets contradict their own schemas, and then the
+reference is what was asked for.
 """
 
 from __future__ import annotations

@@ -29,8 +29,9 @@ FORMATS = (
     deepseek_v32.FORMAT,
     llama3_json.TAGGED,
     pythonic.TAGGED,
-    openai.FORMAT,
-    llama3_json.FORMAT,
-    pythonic.FORMAT,
-    pythonic.UNBRACKETED,
+    openai.OBJECT,
+    openai.LIST,
+    llama3_json.OBJECT,
+    llama3_json.LIST,
+    pythonic.LIST,
 )

@@ -1,6 +1,7 @@
 """DeepSeek v3 and R1: `<｜tool▁call▁begin｜>function<｜tool▁sep｜>name`, then the arguments in a JSON fence.
 
-In: a text and the place of a `<｜tool▁call▁begin｜>`. Out: the one call after it, or None when it is written as v3.1.
+In: a text and the place of a `<｜tool▁call▁begin｜>`. Out: the one call after it, or None when it is
+written as v3.1.
 """
 
 from __future__ import annotations

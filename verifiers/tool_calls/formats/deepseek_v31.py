@@ -1,7 +1,7 @@
 """DeepSeek v3.1: `<｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`.
 
-In: a text and the place of a `<｜tool▁call▁begin｜>`. Out: the one call after it. The markers around the whole list
-carry nothing and are passed over. Markers spelt with ASCII bars and underscores are read too.
+In: a text and the place of a `<｜tool▁call▁begin｜>`. Out: the one call after it. The markers around the
+whole list carry nothing and are passed over. Markers spelt with ASCII bars and underscores are read too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DeepSeek v3.2: `<｜DSML｜invoke name="f">` with `<｜DSML｜parameter name="k" string="true|false">` values.
 
-In: a text and the place of a `<｜DSML｜invoke`. Out: the one call it holds. A value is text where `string` is true and
-JSON where it is false; without the attribute the tool's schema decides.
+In: a text and the place of a `<｜DSML｜invoke`. Out: the one call it holds. A value is text where `string`
+is true and JSON where it is false; without the attribute the tool's schema decides.
 """
 
 from __future__ import annotations

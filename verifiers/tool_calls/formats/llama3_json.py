@@ -1,7 +1,7 @@
 """Llama 3 JSON: bare `{"name": …, "parameters": {…}}`, `; ` between calls, `<|python_tag|>` optional.
 
-In: a text and the place of the tag, of a `{` or of a `[` before one. Out: the calls that follow one another there.
-A list of such objects is read too.
+In: a text and the place of the tag, of a `{` or of a `[` before one. Out: the calls that follow one
+another there. A list of such objects is read too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from verifiers.tool_calls.call import MAX_CALLS, Broken, Format, Item, Reading
 from verifiers.tool_calls.json_text import NotJson, decode, items_of
 
 TAG = "<|python_tag|>"
-BARE_JSON = r'\[?\s*\{\s*"(?:name|arguments|parameters|type|function|id|index|role|content|tool_calls)"\s*:'
+BARE_OBJECT = r'\{\s*"(?:name|arguments|parameters|type|function|id|index|role|content|tool_calls)"\s*:'
+BARE_LIST = r"\[\s*" + BARE_OBJECT
 
 _NEXT = re.compile(r'[\s;,]*(?=\[?\{\s*")')
 
@@ -30,6 +31,7 @@ def read(text: str, start: int) -> Reading | None:
             return Reading((*items, Broken(str(error))), max(error.position, start + 1))
         found = items_of(value)
         if not found:
+            end = end if items else after
             break
         items += found
         end = after
@@ -40,4 +42,5 @@ def read(text: str, start: int) -> Reading | None:
 
 
 TAGGED = Format("llama3_json", re.escape(TAG), read)
-FORMAT = Format("llama3_json", BARE_JSON, read, "line")
+OBJECT = Format("llama3_json", BARE_OBJECT, read, bare=True)
+LIST = Format("llama3_json", BARE_LIST, read, bare=True)

@@ -1,8 +1,8 @@
 """OpenAI: a chat message `{"role": …, "content": …, "tool_calls": [{"type": "function", "function": {…}}]}`.
 
-In: a text and the place of a `{`, or of a `[` before one. Out: the message's calls. A bare list of `tool_calls` entries,
-one entry alone and the older `function_call` key are read too. Arguments are a JSON string; an object in
-its place is accepted.
+In: a text and the place of a `{`, or of a `[` before one. Out: the message's calls. A bare list of
+`tool_calls` entries, one entry alone and the older `function_call` key are read too. Arguments are a JSON
+string; an object in its place is accepted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from verifiers.tool_calls.call import Broken, Format, Item, Reading
-from verifiers.tool_calls.formats.llama3_json import BARE_JSON
+from verifiers.tool_calls.formats.llama3_json import BARE_LIST, BARE_OBJECT
 from verifiers.tool_calls.json_text import NotJson, decode, items_of, loads
 
 _MESSAGE_KEYS = frozenset({"role", "content", "tool_calls", "function_call"})
@@ -59,4 +59,5 @@ def _message_items(message: dict[str, Any]) -> tuple[Item, ...]:
     )
 
 
-FORMAT = Format("openai", BARE_JSON, read, "line")
+OBJECT = Format("openai", BARE_OBJECT, read, bare=True)
+LIST = Format("openai", BARE_LIST, read, bare=True)

@@ -1,0 +1,124 @@
+"""Finds where calls stand in a text, and which stretches of it are thinking.
+
+In: a text. Out: `Place`s with what a format's reader found there, and hidden stretches.
+
+One pass from left to right, so that what stands inside a call's string is data (a think tag, another format's
+marker) and what stands inside thinking is ignored. Thinking is `<think>…</think>`, everything before a
+`</think>` that nothing opened (chat templates put the opening tag into the prompt), and everything after one
+never closed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from verifiers.tool_calls.call import MAX_CALLS, Call, Format, Item
+from verifiers.tool_calls.formats import FORMATS
+
+MAX_BROKEN = 32
+"""Attempts beyond `MAX_CALLS` after which the rest of a text is not looked at."""
+
+Stretch = tuple[int, int]
+
+_THINKING = {"<think>": "</think>", "<thinking>": "</thinking>", "[THINK]": "[/THINK]"}
+_BY_OPENER: dict[str, list[Format]] = {}
+for _form in FORMATS:
+    _BY_OPENER.setdefault(_form.opener, []).append(_form)
+_OPENERS = list(_BY_OPENER)
+
+_FENCE_BEFORE = re.compile(r"```[\w+-]*\s*\Z")
+_FENCE_AFTER = re.compile(r"\s*```")
+
+
+def _marks() -> re.Pattern[str]:
+    """One expression for all that can begin something, factored by first character, which makes it fast.
+
+    Its groups are named t (thinking opens), c (thinking closes) or o (a format's opener) and a number.
+    """
+    kinds = [(f"t{number}", re.escape(mark)) for number, mark in enumerate(_THINKING)]
+    kinds += [(f"c{number}", re.escape(mark)) for number, mark in enumerate(_THINKING.values())]
+    kinds += [(f"o{number}", opener) for number, opener in enumerate(_OPENERS)]
+    by_first: dict[str, list[str]] = {}
+    for kind, opener in kinds:
+        first = opener[: 2 if opener.startswith("\\") else 1]
+        by_first.setdefault(first, []).append(f"(?P<{kind}>{opener[len(first) :]})")
+    return re.compile("|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in by_first.items()))
+
+
+_MARKS = _marks()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Items that stand at one place, with what decides whether they count."""
+
+    form: Format
+    items: tuple[Item, ...]
+    start: int
+    end: int
+    stands: bool
+    """No sentence and no code block beside prose runs around it, as far as its own lines tell."""
+    fenced: bool
+    """It is all that a code block holds."""
+
+
+def scan(text: str) -> tuple[list[Place], list[Stretch]]:
+    """What stands at each opener outside thinking, and the stretches of thinking."""
+    places: list[Place] = []
+    hidden: list[Stretch] = []
+    position = count = 0
+    while count <= MAX_CALLS + MAX_BROKEN and (mark := _MARKS.search(text, position)):
+        kind = mark.lastgroup or ""
+        if kind[0] == "t":
+            closing = _THINKING[mark[0]]
+            close = text.find(closing, mark.end())
+            position = len(text) if close < 0 else close + len(closing)
+            hidden.append((mark.start(), position))
+        elif kind[0] == "c":
+            position, count = mark.end(), 0
+            places, hidden = [], [(0, position)]
+        else:
+            floor = max(places[-1].end if places else 0, hidden[-1][1] if hidden else 0)
+            place = _place(text, mark.start(), _BY_OPENER[_OPENERS[int(kind[1:])]], floor)
+            position = max(place.end, mark.start() + 1)
+            if place.items:
+                places.append(place)
+                count += len(place.items)
+    return places, hidden
+
+
+def _place(text: str, start: int, forms: Iterable[Format], floor: int) -> Place:
+    """What the first of `forms` that reads it finds at `start`; `floor` is where earlier findings end."""
+    form = reading = None
+    for form in forms:
+        reading = form.read(text, start)
+        if reading is not None:
+            break
+    if form is None or reading is None:
+        return Place(FORMATS[0], (), start, start + 1, stands=False, fenced=False)
+    if not form.bare or not reading.items:
+        return Place(form, reading.items, start, reading.end, stands=True, fenced=False)
+    before = _FENCE_BEFORE.search(text, max(floor, start - 40), start)
+    after = _FENCE_AFTER.match(text, reading.end)
+    if before and after:
+        return Place(form, reading.items, before.start(), after.end(), stands=True, fenced=True)
+    in_code = text.count("```", floor, start) % 2 == 1
+    stands = not in_code and _stands(text, start, reading.end, floor, reading.items)
+    return Place(form, reading.items, start, reading.end, stands, fenced=False)
+
+
+def _stands(text: str, start: int, end: int, floor: int, items: tuple[Item, ...]) -> bool:
+    """Whether the call is no part of a sentence.
+
+    It may follow a finished sentence and be followed by a new one. Text that cannot be decoded counts as an
+    attempt only at the start of a line.
+    """
+    before = text[max(floor, text.rfind("\n", 0, start) + 1) : start].strip()
+    if not any(isinstance(item, Call) for item in items):
+        return not before
+    line_end = text.find("\n", end)
+    after = text[end : line_end if line_end >= 0 else len(text)].strip()
+    begins = not before or before[-1] in ".!?:;>"
+    return not after or (begins and (after[0].isupper() or after[0] in "<;"))
