@@ -217,7 +217,7 @@ def _jail() -> list[Check]:
 
     jail = level()
     if jail.name == "none":
-        do = "allow user namespaces or run as root in a container; without a jail unit_tests refuses to judge"
+        do = "until then the unit_tests verifier refuses to judge, unless --allow-unsafe-execution is given"
         return [Check(name="sandbox", status="warn", found=jail.description, do=do)]
     return [Check(name="sandbox", status="ok", found=f"{jail.name}: {jail.description}")]
 

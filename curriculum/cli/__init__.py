@@ -103,6 +103,6 @@ def main(debug: bool) -> None:
         curriculum init
         curriculum refresh --ckpt step_2000
 
-    Exit codes: 0 done, 2 usage or configuration, 3 stopped by a budget, 4 engine failed, 5 nothing to
-    publish, 130 interrupted. After 3, 4 and 130 the same command continues where it stopped.
+    Exit codes: 0 done, 2 usage or configuration, 4 engine or disk failed, 5 nothing to publish,
+    130 interrupted. After 4 and 130 the same command continues where it stopped.
     """
