@@ -22,7 +22,7 @@ from verifiers.verdict import Outcome
 Request: TypeAlias = tuple[str, str, str]
 """verifier, response, reference."""
 Ready: TypeAlias = tuple[Literal["ready"]]
-"""The worker has started and waits for its first batch."""
+"""The worker has started, or has imported a verifier, and can judge."""
 Loading: TypeAlias = tuple[Literal["loading"], str]
 """The worker begins to import the named verifier, on behalf of its current item."""
 Result: TypeAlias = tuple[

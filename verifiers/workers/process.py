@@ -61,6 +61,7 @@ def main(parent: int, bell: int, nice: int) -> None:
                 if name not in known:
                     send(("loading", name))
                     known[name] = _load(name)
+                    send(("ready",))
                 send(_judge(known[name], response, reference))
             os.eventfd_write(bell, 1)
 
