@@ -15,8 +15,11 @@ MAX_CALLS = 64
 MAX_DEPTH = 64
 """Nesting of one value. Checked before decoding: what Python's own limit allows depends on the caller."""
 
-MAX_PAYLOAD = 200_000
-"""Characters of one call."""
+MAX_TEXT = 200_000
+"""Characters of a response outside thinking."""
+
+MAX_MARKS = 20_000
+"""Brackets and strings of one JSON value, tokens of one list of Python calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from typing import Any
 
-from verifiers.tool_calls.call import MAX_DEPTH, MAX_PAYLOAD, Broken, Call, Flaw, Item
+from verifiers.tool_calls.call import MAX_DEPTH, MAX_MARKS, Broken, Call, Flaw, Item
 
 MAX_DIGITS = 4000
 """Python itself refuses to convert integers of more than 4300 digits."""
@@ -32,8 +33,8 @@ class NotJson(ValueError):
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        keys = [key for key, _ in pairs]
-        value.update({key: Flaw(f"{key!r} is given twice") for key in value if keys.count(key) > 1})
+        times = Counter(key for key, _ in pairs)
+        value.update({key: Flaw(f"{key[:40]!r} is given twice") for key in value if times[key] > 1})
     return value
 
 
@@ -54,43 +55,41 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def decode(text: str, start: int, longest: int = MAX_PAYLOAD) -> tuple[Any, int]:
+def decode(text: str, start: int) -> tuple[Any, int]:
     """The JSON value at `start` and the position after it.
 
     Raises:
-        NotJson: no value stands there, or it is deeper or longer than the limits.
+        NotJson: no value stands there, or it is deeper or has more in it than the limits allow.
     """
-    _check_bounds(text, start, longest)
+    _check_bounds(text, start)
     try:
         return _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         raise NotJson(f"not JSON: {error.msg}", max(error.pos, start + 1)) from None
 
 
-def _check_bounds(text: str, start: int, longest: int) -> None:
+def _check_bounds(text: str, start: int) -> None:
     depth = 0
-    for match in _STRUCTURE.finditer(text, start, start + longest):
+    for count, match in enumerate(_STRUCTURE.finditer(text, start)):
         mark = match[0]
         if mark in "[{":
             depth += 1
-            if depth > MAX_DEPTH:
-                raise NotJson(f"nested more than {MAX_DEPTH} deep", len(text))
         elif mark in "]}":
             depth -= 1
+        if depth > MAX_DEPTH or count > MAX_MARKS:
+            raise NotJson(f"nested more than {MAX_DEPTH} deep or with more than {MAX_MARKS} parts", len(text))
         if depth <= 0:
             return
-    if len(text) - start > longest:
-        raise NotJson(f"longer than {longest} characters", start + longest)
 
 
-def loads(text: str, longest: int = MAX_PAYLOAD) -> Any:
+def loads(text: str) -> Any:
     """The one JSON value that is the whole of `text`.
 
     Raises:
         NotJson: `text` is not one JSON value.
     """
     stripped = text.strip()
-    value, end = decode(stripped, 0, longest)
+    value, end = decode(stripped, 0)
     if end != len(stripped):
         raise NotJson("text after the value", end)
     return value

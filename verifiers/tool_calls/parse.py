@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from verifiers.tool_calls.call import Broken, Item
+from verifiers.tool_calls.call import MAX_TEXT, Broken, Item
 from verifiers.tool_calls.formats import FORMATS, openai, pythonic
 from verifiers.tool_calls.scan import Place, Stretch, scan
 
@@ -53,6 +53,10 @@ class Response:
 def read(response: str, formats: frozenset[str]) -> Response:
     """The calls of `response` in the named formats; calls written in others are `Broken`."""
     text = _without_stop_tokens(response)
+    if len(text) > MAX_TEXT:
+        text = text[text.rfind("</think>") + len("</think>") :] if "</think>" in text else text
+        if len(text) > MAX_TEXT:
+            return Response((Broken(f"more than {MAX_TEXT} characters outside thinking"),), says=False)
     said = openai.content(text)
     text = text if said is None else said
     places, hidden = scan(text)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from verifiers.tool_calls.call import MAX_DEPTH, MAX_PAYLOAD, Flaw
+from verifiers.tool_calls.call import MAX_DEPTH, MAX_MARKS, Flaw
 from verifiers.tool_calls.json_text import MAX_DIGITS
 from verifiers.tool_calls.python_strings import STRING, unquote
 
@@ -35,7 +35,7 @@ class Scanner:
 
     def __init__(self, text: str, start: int) -> None:
         self._text = text
-        self._limit = min(len(text), start + MAX_PAYLOAD)
+        self._left = MAX_MARKS
         self.end = start
         self.kind = self.lexeme = ""
         self._next = start
@@ -45,7 +45,10 @@ class Scanner:
         """Moves past the current token and gives it back; `kind` is empty at the end of the text."""
         passed = self.lexeme
         self.end = self._next
-        match = _TOKEN.match(self._text, self._next, self._limit)
+        self._left -= 1
+        if not self._left:
+            raise Unreadable(f"more than {MAX_MARKS} tokens")
+        match = _TOKEN.match(self._text, self._next)
         self.kind = match.lastgroup or "" if match else ""
         self.lexeme = match[self.kind] if match and self.kind else ""
         self._next = match.end() if match else self._next

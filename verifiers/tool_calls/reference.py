@@ -23,9 +23,6 @@ from verifiers.tool_calls.schema import Parameters, SchemaError
 
 CACHED_REFERENCES = 1024
 
-MAX_REFERENCE = 4_000_000
-"""Characters of one reference as JSON."""
-
 _KEYS = ("tools", "calls", "ordered", "normalise", "format")
 
 
@@ -79,7 +76,7 @@ def _plain(value: Any) -> Any:
 @lru_cache(maxsize=CACHED_REFERENCES)
 def _compiled(snapshot: str) -> Reference:
     try:
-        source = loads(snapshot, MAX_REFERENCE)
+        source = loads(snapshot)
     except NotJson as error:
         raise UnusableReference(f"the reference is {error}") from None
     if reason := find_flaw(source):
@@ -98,7 +95,7 @@ def _decoded(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return loads(value, MAX_REFERENCE)
+        return loads(value)
     except NotJson:
         return value
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from verifiers.tool_calls.call import MAX_CALLS, Call, Format, Item
 from verifiers.tool_calls.formats import FORMATS
 
-MAX_BROKEN = 32
-"""Attempts beyond `MAX_CALLS` after which the rest of a text is not looked at."""
+MAX_PLACES = 1000
+"""Openers and thoughts looked at in one text; what follows stays unread."""
 
 Stretch = tuple[int, int]
 
@@ -30,6 +30,10 @@ _OPENERS = list(_BY_OPENER)
 
 _FENCE_BEFORE = re.compile(r"```[\w+-]*\s*\Z")
 _FENCE_AFTER = re.compile(r"\s*```")
+
+
+_SECOND = {"<": "[/tf|｜]", r"\[": r"[\s\w{/]", r"\{": r'[\s"]'}
+"""What can stand after a first character: refuses long runs of brackets at once."""
 
 
 def _marks() -> re.Pattern[str]:
@@ -44,7 +48,9 @@ def _marks() -> re.Pattern[str]:
     for kind, opener in kinds:
         first = opener[: 2 if opener.startswith("\\") else 1]
         by_first.setdefault(first, []).append(f"(?P<{kind}>{opener[len(first) :]})")
-    return re.compile("|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in by_first.items()))
+    return re.compile(
+        "|".join(f"{first}(?={_SECOND[first]})(?:{'|'.join(rest)})" for first, rest in by_first.items())
+    )
 
 
 _MARKS = _marks()
@@ -69,7 +75,10 @@ def scan(text: str) -> tuple[list[Place], list[Stretch]]:
     places: list[Place] = []
     hidden: list[Stretch] = []
     position = count = 0
-    while count <= MAX_CALLS + MAX_BROKEN and (mark := _MARKS.search(text, position)):
+    for _ in range(MAX_PLACES):
+        mark = _MARKS.search(text, position)
+        if mark is None or count > MAX_CALLS:
+            break
         kind = mark.lastgroup or ""
         if kind[0] == "t":
             closing = _THINKING[mark[0]]

@@ -37,6 +37,10 @@ _SUBSCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems", "items")
 _SUBSCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
 
 
+MAX_ERRORS = 50
+"""Violations listed of one call's arguments."""
+
+
 class SchemaError(ValueError):
     """The schema itself cannot be used; says why."""
 
@@ -56,11 +60,16 @@ class Parameters:
     def errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str | None, str]]:
         """The parameter (None for the arguments as a whole) and reason of each way the schema is broken.
 
+        At most `MAX_ERRORS`, the last then of the whole.
+
         Raises:
             SchemaError: the schema turned out unusable, for example a reference that leads nowhere.
         """
         try:
-            for error in self._validator.iter_errors(arguments):
+            for count, error in enumerate(self._validator.iter_errors(arguments)):
+                if count == MAX_ERRORS:
+                    yield None, "the schema is broken throughout"
+                    return
                 path = error.absolute_path
                 yield (str(path[0]) if path else None), str(error.message)
         except Exception as error:  # noqa: BLE001 - foreign code over a foreign schema: regexes, references, recursion

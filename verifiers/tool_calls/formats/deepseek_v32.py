@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from verifiers.tool_calls.call import MAX_PAYLOAD, Broken, Call, Flaw, Format, Reading, Text
+from verifiers.tool_calls.call import Broken, Call, Flaw, Format, Reading, Text
 from verifiers.tool_calls.json_text import NotJson, find_flaw, loads
 
 OPENER = r"<[｜|]DSML[｜|]invoke\b"
@@ -30,7 +30,7 @@ def read(text: str, start: int) -> Reading | None:
     arguments: dict[str, Any] = {}
     position = head.end()
     while parameter := _PARAMETER.match(text, position):
-        close = _CLOSE.search(text, parameter.end(), parameter.end() + MAX_PAYLOAD)
+        close = _CLOSE.search(text, parameter.end())
         if close is None:
             return Reading((Broken(f"parameter {parameter[1]} is not closed"),), len(text))
         value = _value(text[parameter.end() : close.start()], parameter[2])

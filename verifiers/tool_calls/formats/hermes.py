@@ -60,7 +60,8 @@ def _unreadable(text: str, start: int) -> Reading:
     end = border.start() if border else len(text)
     closed = text.startswith(CLOSE, end)
     content = text[body:end]
-    alone = not text[text.rfind("\n", 0, start) + 1 : start].strip() and not content.split("\n", 1)[0].strip()
+    before = text[max(0, start - 80) : start].rpartition("\n")[2]
+    alone = not before.strip() and not content.partition("\n")[0].strip()
     if alone or _CALL_LIKE.search(content) or (closed and not content.strip()):
         return Reading((Broken("no JSON object in the tag"),), end + (len(CLOSE) if closed else 0))
     return Reading((), body)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from verifiers.tool_calls.call import MAX_CALLS, MAX_PAYLOAD, Broken, Call, Flaw, Format, Item, Reading, Text
+from verifiers.tool_calls.call import MAX_CALLS, Broken, Call, Flaw, Format, Item, Reading, Text
 from verifiers.tool_calls.json_text import find_flaw
 
 _FUNCTION = re.compile(r"\s*<function=\s*[\"']?([^<>\"'\n]{1,256}?)[\"']?\s*>")
 _PARAMETER = re.compile(r"\s*<parameter=\s*[\"']?([^<>\"'\n]{1,256}?)[\"']?\s*>")
-_CLOSE = re.compile(r"</parameter>(?=\s*+(?:<parameter=|</function>|</tool_call>|\Z))")
-_UNCLOSED = re.compile(r"(?=\n\s*+<parameter=)|(?=</function>)")
+_VALUE_END = re.compile(
+    r"(?P<close></parameter>)(?=\s*+(?:<parameter=|</function>|</tool_call>|\Z))|(?=\n\s*+<parameter=)"
+)
 _FUNCTION_END = re.compile(r"\s*+(?:</function>\s*+(?:</tool_call>)?|</tool_call>|\Z)")
 _OPEN = re.compile(r"\s*<tool_call>\s*(?=<function=)|\s*(?=<function=)")
 
@@ -54,12 +55,12 @@ def _function(text: str, name: str, position: int) -> tuple[Item, int]:
 
 def _value_end(text: str, start: int) -> tuple[int, int] | None:
     """Where the value that begins at `start` ends, and where reading goes on."""
-    limit = min(len(text), start + MAX_PAYLOAD)
-    close = _CLOSE.search(text, start, limit)
-    if close and "\n<parameter=" not in text[start : close.start()]:
-        return close.start(), close.end()
-    unclosed = _UNCLOSED.search(text, start, limit)
-    return (unclosed.start(), unclosed.start()) if unclosed else None
+    end = _VALUE_END.search(text, start)
+    if end and end["close"]:
+        return end.span()
+    place = text.find("</function>", start, end.start() if end else len(text))
+    place = end.start() if end and place < 0 else place
+    return (place, place) if place >= 0 else None
 
 
 TAGGED = Format("qwen3_coder", re.escape("<tool_call>"), read)
