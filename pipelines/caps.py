@@ -30,6 +30,8 @@ def length_caps(
 ) -> pl.DataFrame:
     """The length cap of every domain of the pool: schema CAPS, sorted by domain.
 
+    A measured cap may exceed `cap_in_force` where recorded rollouts were longer.
+
     Args:
         rollouts: schema ROLLOUTS; aborted rollouts and those of unknown length are left out.
         pool: schema POOL; the first row of equal prompts gives the domain.
@@ -47,12 +49,16 @@ def length_caps(
     require(pool, POOL, table="pool")
     lengths = _lengths(rollouts, pool, rule).collect().lazy()
     correct = lengths.filter("correct")
+    of_correct = (
+        _kaplan_meier(correct, quantile)
+        .rename({"quantile": "correct_quantile"})
+        .drop("rollouts", "truncated")
+    )
     caps = (
         pool.select("domain")
         .unique()
-        .join(_totals(lengths), on="domain", how="left", nulls_equal=True)
-        .join(_quantile(lengths, quantile), on="domain", how="left", nulls_equal=True)
-        .join(_quantile(correct, quantile, prefix="correct_"), on="domain", how="left", nulls_equal=True)
+        .join(_kaplan_meier(lengths, quantile), on="domain", how="left", nulls_equal=True)
+        .join(of_correct.with_columns(any_correct=True), on="domain", how="left", nulls_equal=True)
         .with_columns(
             pl.col("rollouts", "truncated").fill_null(0), identified=pl.col("quantile").is_not_null()
         )
@@ -85,20 +91,14 @@ def _lengths(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule) -> pl.
     )
 
 
-def _totals(lengths: pl.LazyFrame) -> pl.LazyFrame:
-    return lengths.group_by("domain").agg(
-        rollouts=(pl.col("ended") + pl.col("cut")).sum(), truncated=pl.col("cut").sum()
-    )
-
-
-def _quantile(lengths: pl.LazyFrame, quantile: float, prefix: str = "") -> pl.LazyFrame:
-    """Per domain the smallest length by which the Kaplan-Meier estimate has reached `quantile`.
+def _kaplan_meier(lengths: pl.LazyFrame, quantile: float) -> pl.LazyFrame:
+    """Per domain the smallest length by which the estimate has reached `quantile`, null where it never does.
 
     At equal lengths those that ended come before those that were cut, which were still running.
-    Domains that never reach it have no row. `<prefix>longest` is the longest length seen.
     """
     at_risk = (pl.col("ended") + pl.col("cut")).cum_sum(reverse=True).over("domain")
     survival = (1 - pl.col("ended") / pl.col("at_risk")).cum_prod().over("domain")
+    reached = pl.col("survival") <= 1 - quantile + _ROUNDING
     return (
         lengths.group_by("domain", "tokens")
         .agg(pl.col("ended", "cut").sum())
@@ -107,26 +107,22 @@ def _quantile(lengths: pl.LazyFrame, quantile: float, prefix: str = "") -> pl.La
         .with_columns(survival=survival)
         .group_by("domain")
         .agg(
-            pl.col("tokens")
-            .filter(pl.col("survival") <= 1 - quantile + _ROUNDING)
-            .min()
-            .alias(f"{prefix}quantile"),
-            pl.len().alias(f"{prefix}lengths"),
+            quantile=pl.col("tokens").filter(reached).min(),
+            rollouts=pl.col("ended").sum() + pl.col("cut").sum(),
+            truncated=pl.col("cut").sum(),
         )
     )
 
 
 def _cap(cap_in_force: int) -> pl.Expr:
-    """The larger of the two quantiles; the cap in force stays where either is not identified."""
-    no_correct = pl.col("correct_lengths").is_null()
-    floor = pl.when(no_correct).then(pl.col("quantile")).otherwise(pl.col("correct_quantile"))
-    measured = pl.when(floor.is_not_null()).then(pl.max_horizontal("quantile", floor))
-    known = pl.col("rollouts") > 0
+    """The larger of the two quantiles; the cap in force where one of them lies beyond it."""
+    correct_beyond = pl.col("any_correct") & pl.col("correct_quantile").is_null()
     return (
-        pl.when(known & pl.col("identified"))
-        .then(measured.fill_null(cap_in_force))
-        .when(known)
+        pl.when(pl.col("rollouts") == 0)
+        .then(None)
+        .when(pl.col("quantile").is_null() | correct_beyond)
         .then(cap_in_force)
+        .otherwise(pl.max_horizontal("quantile", "correct_quantile"))
     )
 
 

@@ -3,7 +3,7 @@
 In: the pool, the groups, the length caps and a policy. Out: one decision per row of the pool,
 schema DECISIONS, sorted by row; the counts add up to the pool.
 
-The tests are a list; the first that holds decides. Each carries its reason, a sentence with the
+The fates are a list; the first that holds decides. Each carries its reason, a sentence with the
 numbers of the prompt in it.
 """
 
@@ -20,8 +20,8 @@ from pipelines.schemas import CAPS, DECISIONS, GROUPS, POOL, Decision, require
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
-    """Rows for which `holds`, and for which no earlier test did, get `decision` because of `reason`."""
+class Fate:
+    """Rows for which `holds`, and for which no earlier fate did, get `decision` because of `reason`."""
 
     decision: str
     holds: pl.Expr
@@ -48,26 +48,26 @@ def decide(
     """
     for frame, schema, table in ((pool, POOL, "pool"), (groups, GROUPS, "groups"), (caps, CAPS, "caps")):
         require(frame, schema, table=table)
-    tests = _tests(policy)
-    tested = (
+    fates = _fates(policy)
+    decided = (
         pool.lazy()
         .select(POOL.names())
         .with_columns(first_row=dedupe.first_row())
         .join(groups.lazy().drop("domain"), on="prompt_id", how="left", validate="m:1")
         .join(caps.lazy().select("domain", "cap"), on="domain", how="left", validate="m:1", nulls_equal=True)
         .with_columns(
-            decision=pl.coalesce(pl.when(test.holds).then(pl.lit(test.decision)) for test in tests),
-            reason=pl.coalesce(pl.when(test.holds).then(test.reason) for test in tests),
+            decision=pl.coalesce(pl.when(fate.holds).then(pl.lit(fate.decision)) for fate in fates),
+            reason=pl.coalesce(pl.when(fate.holds).then(fate.reason) for fate in fates),
         )
         .sort("row")
         .collect()
         .rechunk()  # a mean over chunks differs in its last bits with where they were cut
     )
-    return _weighted(_with_hard_reserve(tested, policy), policy)
+    return _weighted(_with_hard_reserve(decided, policy), policy)
 
 
-def _tests(policy: SelectionPolicy) -> list[Test]:
-    """The tests in their order. A test may hold for rows that an earlier one has taken."""
+def _fates(policy: SelectionPolicy) -> list[Fate]:
+    """The fates in their order; one may hold for rows that an earlier one has taken."""
     n, s = pl.col("n"), pl.col("s")
     verdicts = pl.col("rollouts") - pl.col("aborted") - pl.col("verifier_error")
     cut_off = (s == 0) & (pl.col("truncated") > verdicts * policy.mostly_truncated)
@@ -76,23 +76,23 @@ def _tests(policy: SelectionPolicy) -> list[Test]:
         pl.lit("the prompt leaves no room in the window"),
     )
     return [
-        Test(
+        Fate(
             "drop_duplicate",
             pl.col("row") != pl.col("first_row"),
             pl.format("the same prompt as row {}", "first_row"),
         ),
-        Test("drop_overlong_prompt", pl.col("overlong"), overlong),
-        Test("defer_unscorable", n.is_null(), pl.lit("no rollouts")),
-        Test("keep_mixed", policy.expressions.keep, _mixed_reason()),
-        Test(
+        Fate("drop_overlong_prompt", pl.col("overlong"), overlong),
+        Fate("defer_unscorable", n.is_null(), pl.lit("no rollouts")),
+        Fate("keep_mixed", policy.expressions.keep, _mixed_reason()),
+        Fate(
             "defer_truncated",
             policy.enough(verdicts) & cut_off,
             pl.format("{} of {} rollouts cut off, none correct", "truncated", "rollouts"),
         ),
-        Test("defer_unscorable", ~policy.enough(n), _unscorable_reason()),
-        Test("drop_solved", s == n, pl.format("{} of {} rollouts correct", "s", "n")),
-        Test("drop_unsolved", pl.col("mean") <= TOL, pl.format("{} of {} rollouts correct", "s", "n")),
-        Test(
+        Fate("defer_unscorable", ~policy.enough(n), _unscorable_reason()),
+        Fate("drop_solved", s == n, pl.format("{} of {} rollouts correct", "s", "n")),
+        Fate("drop_unsolved", pl.col("mean") <= TOL, pl.format("{} of {} rollouts correct", "s", "n")),
+        Fate(
             "drop_constant_partial",
             pl.lit(value=True),
             pl.format("all {} rollouts score {}", "n", pl.col("mean").round(3)),
@@ -115,10 +115,10 @@ def _unscorable_reason() -> pl.Expr:
     )
 
 
-def _with_hard_reserve(tested: pl.DataFrame, policy: SelectionPolicy) -> pl.DataFrame:
+def _with_hard_reserve(decided: pl.DataFrame, policy: SelectionPolicy) -> pl.DataFrame:
     """Moves the unsolved prompts that are likeliest to be mixed into the set, up to the reserve's share."""
-    kept = tested.filter(pl.col("decision") == "keep_mixed").height
-    unsolved = tested.filter(pl.col("decision") == "drop_unsolved")
+    kept = decided.filter(pl.col("decision") == "keep_mixed").height
+    unsolved = decided.filter(pl.col("decision") == "drop_unsolved")
     likeliest = unsolved.sort(["p_mixed", "prompt_id"], descending=[True, False])
     reserved = pl.col("row").is_in(likeliest.head(policy.reserve_size(kept))["row"].implode())
     chance = pl.format(
@@ -126,7 +126,7 @@ def _with_hard_reserve(tested: pl.DataFrame, policy: SelectionPolicy) -> pl.Data
         "reason",
         pl.col("p_mixed").round(3),
     )
-    return tested.with_columns(
+    return decided.with_columns(
         decision=pl.when(reserved).then(pl.lit("keep_hard_reserve")).otherwise("decision"),
         reason=pl.when(reserved).then(chance).otherwise("reason"),
     )

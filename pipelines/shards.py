@@ -84,18 +84,23 @@ def _starts(rows: int, most: int, group: int) -> list[int]:
 
 def _write(table: pa.Table, path: Path, row_group_rows: int) -> Shard:
     part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        pq.write_table(table, file, row_group_size=row_group_rows, compression="zstd", write_page_index=True)
-        file.flush()
-        os.fsync(file.fileno())
-    shard = Shard(
-        name=path.name,
-        rows=table.num_rows,
-        bytes=part.stat().st_size,
-        sha256=_sha256(part),
-        row_groups=pq.read_metadata(part).num_row_groups,
-    )
-    part.replace(path)
+    try:
+        with part.open("wb") as file:
+            pq.write_table(
+                table, file, row_group_size=row_group_rows, compression="zstd", write_page_index=True
+            )
+            file.flush()
+            os.fsync(file.fileno())
+        shard = Shard(
+            name=path.name,
+            rows=table.num_rows,
+            bytes=part.stat().st_size,
+            sha256=_sha256(part),
+            row_groups=pq.read_metadata(part).num_row_groups,
+        )
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
     return shard
 
 

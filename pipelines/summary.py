@@ -15,8 +15,9 @@ SIGNAL = pl.Schema(
         "sampled": pl.Int64,  # prompts with rollouts
         "varied": pl.Int64,  # of which varied
         "before": pl.Float64,  # varied / sampled; null when nothing was sampled
+        "before_fresh": pl.Float64,  # expected share of mixed fresh groups among the sampled prompts
         "kept": pl.Int64,  # prompts in the set
-        "after": pl.Float64,  # expected share of mixed groups in the set, at the trainer's group size
+        "after": pl.Float64,  # expected share of mixed fresh groups in the set
     }
 )
 
@@ -24,29 +25,36 @@ SIGNAL = pl.Schema(
 def signal_ratios(groups: pl.DataFrame, decisions: pl.DataFrame, *, by_domain: bool = False) -> pl.DataFrame:
     """The effective signal ratio of the pool as sampled and of the set: schema SIGNAL.
 
-    `before` is measured on the recorded groups. `after` is the mean of p_mixed, the prediction for
-    fresh groups: the recorded groups were chosen for being varied and would say 1.
+    `before` is measured on the recorded groups. The others predict fresh groups of the trainer's size
+    by the mean of p_mixed: the recorded groups of the set were chosen for being varied and would say 1.
 
     Returns:
-        one row per domain, sorted; or one row with a null domain for all of them together.
+        one row per domain of the pool, sorted; or one row with a null domain for all of them together.
 
     Raises:
         SchemaError: a column is missing or of another type.
     """
     require(groups, GROUPS, table="groups")
     require(decisions, DECISIONS, table="decisions")
-    domain = pl.col("domain") if by_domain else pl.lit(None, dtype=pl.String).alias("domain")
-    before = groups.group_by(domain).agg(sampled=pl.len(), varied=pl.col("varied").sum())
-    after = (
-        decisions.filter(_kept())
-        .join(groups.select("prompt_id", "p_mixed"), on="prompt_id")
-        .group_by(domain)
-        .agg(pl.col("p_mixed"), kept=pl.len())
-        .with_columns(after=pl.col("p_mixed").list.sort().list.mean())  # the same whatever the order
+    if not by_domain:
+        nowhere = pl.lit(None, dtype=pl.String).alias("domain")
+        groups, decisions = groups.with_columns(nowhere), decisions.with_columns(nowhere)
+    chosen = decisions.filter(pl.col("decision").cast(pl.String).str.starts_with("keep_"))
+    kept = chosen.select("domain", "prompt_id").join(groups.select("prompt_id", "p_mixed"), on="prompt_id")
+    before = groups.group_by("domain").agg(pl.col("varied").sum(), sampled=pl.len(), before_fresh="p_mixed")
+    after = kept.group_by("domain").agg(kept=pl.len(), after="p_mixed")
+    domains = (
+        decisions.select("domain").unique()
+        if by_domain
+        else pl.DataFrame({"domain": [None]}, {"domain": pl.String})
     )
+    # Sorted lists, not means of groups: the same to the last bit whatever the order.
+    mean = pl.col("before_fresh", "after").list.sort().list.mean()
     return (
-        before.join(after, on="domain", how="left", nulls_equal=True)
-        .with_columns(pl.col("kept").fill_null(0), before=pl.col("varied") / pl.col("sampled"))
+        domains.join(before, on="domain", how="left", nulls_equal=True)
+        .join(after, on="domain", how="left", nulls_equal=True)
+        .with_columns(mean, pl.col("sampled", "varied", "kept").fill_null(0))
+        .with_columns(before=pl.when(pl.col("sampled") > 0).then(pl.col("varied") / pl.col("sampled")))
         .select(pl.col(name).cast(dtype) for name, dtype in SIGNAL.items())
         .sort("domain")
     )
@@ -76,7 +84,3 @@ def mixed_in_fresh(s: pl.Expr, n: pl.Expr, size: int) -> pl.Expr:
         right *= ((s - drawn) / (n - drawn)).clip(lower_bound=0)
         wrong *= ((n - s - drawn) / (n - drawn)).clip(lower_bound=0)
     return pl.when(n >= size).then(1 - right - wrong)
-
-
-def _kept() -> pl.Expr:
-    return pl.col("decision").cast(pl.String).str.starts_with("keep_")

@@ -38,7 +38,8 @@ def test_what_was_written_is_read_back_by_polars(tmp_path) -> None:
 
 
 def test_datasets_concatenates_them_with_its_own_files(tmp_path) -> None:
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     frame = frame_of(10)
     write_shards(to_arrow(frame, SET), tmp_path / "set", max_rows=4)
     datasets.Dataset.from_list(frame_of(3).to_dicts()).cast_column(
@@ -57,8 +58,8 @@ def test_datasets_concatenates_them_with_its_own_files(tmp_path) -> None:
     assert ours.features == theirs.features
 
 
-@pytest.mark.parametrize("rows", [0, 1, 9, 10, 11, 1023, 1025, 3000])
-@pytest.mark.parametrize(("max_rows", "group"), [(10, 1024), (10, 4), (1024, 1024), (100_000, 7)])
+@pytest.mark.parametrize("rows", [0, 1, 9, 10, 11, 137])
+@pytest.mark.parametrize(("max_rows", "group"), [(10, 1024), (10, 4), (64, 64), (100_000, 7)])
 def test_every_row_once_and_no_shard_too_large(rows, max_rows, group, tmp_path) -> None:
     table = pa.table({"x": pa.array(range(rows), pa.int64())})
     shards = write_shards(table, tmp_path, max_rows=max_rows, row_group_rows=group)
@@ -149,7 +150,7 @@ def test_to_arrow_takes_exactly_the_declared_columns() -> None:
         to_arrow(frame.drop("weight"), SET)
 
 
-@pytest.mark.parametrize("rows", [0, 3, 40_000])
+@pytest.mark.parametrize("rows", [0, 3, 17_000])
 def test_to_arrow_keeps_every_value(rows) -> None:
     frame = frame_of(rows)
     assert pl.from_arrow(to_arrow(frame)).equals(frame.cast({"decision": pl.String}))

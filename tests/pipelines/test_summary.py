@@ -33,12 +33,19 @@ DECISION_TABLE = typed({"prompt_id": IDS, "domain": DOMAINS, "decision": FATES},
 
 
 def test_signal_before_is_measured_and_after_is_expected() -> None:
-    whole = signal_ratios(GROUP_TABLE, DECISION_TABLE).row(0)
-    assert whole == (None, 4, 2, 0.5, 3, pytest.approx(0.6))
-    assert signal_ratios(GROUP_TABLE, DECISION_TABLE, by_domain=True).rows() == [
-        ("code", 2, 1, 0.5, 2, pytest.approx(0.45)),
-        ("maths", 2, 1, 0.5, 1, pytest.approx(0.9)),
+    about = pytest.approx
+    assert signal_ratios(GROUP_TABLE, DECISION_TABLE).rows() == [
+        (None, 4, 2, 0.5, about(0.475), 3, about(0.6))
     ]
+    assert signal_ratios(GROUP_TABLE, DECISION_TABLE, by_domain=True).rows() == [
+        ("code", 2, 1, 0.5, about(0.45), 2, about(0.45)),
+        ("maths", 2, 1, 0.5, about(0.5), 1, about(0.9)),
+    ]
+
+
+def test_nothing_sampled_has_no_ratio() -> None:
+    nothing = signal_ratios(GROUP_TABLE.clear(), DECISION_TABLE.clear())
+    assert nothing.rows() == [(None, 0, 0, None, None, 0, None)]
 
 
 def test_counts_come_in_the_declared_order() -> None:
