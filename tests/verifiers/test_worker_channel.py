@@ -8,7 +8,7 @@ import pickle
 
 import pytest
 
-from verifiers.workers.channel import pack, read_batch, take_messages
+from verifiers.workers.channel import pack, read_message, take_messages
 
 MESSAGES = [
     ("ready",),
@@ -42,4 +42,4 @@ def test_classes_are_refused(content):
 def test_batches_are_read_until_the_stream_ends():
     batch = [("boxed", "response", "{}")]
     stream = io.BytesIO(pack(batch) + pack(batch) + pack(batch)[:-1])
-    assert [read_batch(stream) for _ in range(3)] == [batch, batch, None]
+    assert [read_message(stream) for _ in range(3)] == [batch, batch, None]

@@ -88,6 +88,26 @@ def test_a_verifier_that_cannot_be_loaded_is_a_verifier_error(make_judge):
         assert cause in judge.judged[verifier].verdict.detail
 
 
+def test_a_given_verifier_stands_in_for_a_registered_one(make_judge):
+    import worker_cases
+
+    judge = make_judge(workers=1, verifiers={"boxed": worker_cases.Suffixed("!"), "lambda": Unpicklable()})
+    judge.workers.submit([Item(0, "boxed", "42!", '{"answer": "42"}')])
+    judge.workers.submit([Item(1, "boxed", "42", '{"answer": "42"}')])
+    judge.workers.submit([Item(2, "lambda", "42", '{"answer": "42"}')])
+    judge.workers.close()
+    assert [judge.judged[key].verdict.outcome for key in range(3)] == ["correct", "wrong", "verifier_error"]
+    assert "what was given cannot be unpickled: RuntimeError: not here" in judge.judged[2].verdict.detail
+
+
+class Unpicklable:
+    name = "unpicklable"
+    version = "1"
+
+    def __reduce__(self):
+        return exec, ("raise RuntimeError('not here')",)
+
+
 def test_numbers_of_other_libraries_become_floats(make_judge):
     judge = make_judge(workers=1)
     judge("numpy")

@@ -21,7 +21,8 @@ OTHERS = [f"42 other {i}" for i in range(30)]
 
 
 def processes_of(judge) -> list[int]:
-    return [worker.process.pid for worker in judge.workers._dispatcher._workers]
+    """Of the workers that have started."""
+    return [worker.process.pid for worker in judge.workers._dispatcher._workers if worker.ready]
 
 
 def is_alive(pid: int) -> bool:

@@ -29,6 +29,18 @@ class Contains:
         return graded(right, parts=(Part("contains", right),), detail="looked for the answer")
 
 
+class Suffixed(Contains):
+    """Right if the response is the answer with a suffix, which is set-up that a name cannot carry."""
+
+    name = "suffixed"
+
+    def __init__(self, suffix: str) -> None:
+        self.suffix = suffix
+
+    def verify(self, response: str, reference: Mapping[str, Any]) -> Verdict:
+        return graded(float(response == reference["answer"] + self.suffix))
+
+
 class Misbehaves(Contains):
     """Does what the response says; else as `Contains`."""
 

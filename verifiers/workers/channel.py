@@ -2,7 +2,7 @@
 
 In: plain data (tuples, lists, strings, numbers). Out: the same on the other side.
 
-    caller -> worker   list[Request], a batch
+    caller -> worker   Given once, then list[Request] again and again, each a batch
     worker -> caller   Ready | Loading | Result, one message each
 
 Messages to the caller are read with every class refused, so that bytes written by a hijacked worker
@@ -15,10 +15,12 @@ import io
 import pickle
 import struct
 from collections.abc import Iterator
-from typing import BinaryIO, Literal, NoReturn, TypeAlias
+from typing import Any, BinaryIO, Literal, NoReturn, TypeAlias
 
 from verifiers.verdict import Outcome
 
+Given: TypeAlias = dict[str, bytes]
+"""Pickled verifiers by name, to be used in place of what the registry finds under these names."""
 Request: TypeAlias = tuple[str, str, str]
 """verifier, response, reference."""
 Ready: TypeAlias = tuple[Literal["ready"]]
@@ -39,8 +41,8 @@ def pack(content: object) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-def read_batch(stream: BinaryIO) -> list[Request] | None:
-    """The next batch from the caller; None at the end, also when it ends inside a message."""
+def read_message(stream: BinaryIO) -> Any:
+    """The next message from the caller; None at the end, also when it ends inside a message."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -48,8 +50,7 @@ def read_batch(stream: BinaryIO) -> list[Request] | None:
     body = stream.read(length)
     if len(body) < length:
         return None
-    batch: list[Request] = pickle.loads(body)  # noqa: S301 - written by the process that started this one
-    return batch
+    return pickle.loads(body)  # noqa: S301 - written by the process that started this one
 
 
 def take_messages(received: bytearray) -> Iterator[Message]:

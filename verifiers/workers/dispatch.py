@@ -16,7 +16,7 @@ from itertools import islice
 
 from verifiers.shaping import RewardShape, shape
 from verifiers.verdict import Part, Verdict, verifier_error
-from verifiers.workers.channel import Result
+from verifiers.workers.channel import Given, Result
 from verifiers.workers.items import Judged, WorkersError
 from verifiers.workers.worker import Task, Worker
 
@@ -47,17 +47,27 @@ class Dispatcher:
         deadline_s: wall-clock seconds that one item may take.
         batch_items: items handed to a worker at once, at most.
         nice: added to the workers' niceness.
+        given: pickled verifiers, in place of those that the registry finds under their names.
         bell: an eventfd that a worker rings when it is ready and after each batch.
     """
 
     def __init__(
-        self, *, size: int, rewards: RewardShape, deadline_s: float, batch_items: int, nice: int, bell: int
+        self,
+        *,
+        size: int,
+        rewards: RewardShape,
+        deadline_s: float,
+        batch_items: int,
+        nice: int,
+        given: Given,
+        bell: int,
     ) -> None:
         self._size = size
         self._rewards = rewards
         self._deadline_s = deadline_s
         self._batch_items = batch_items
         self._nice = nice
+        self._given = given
         self._bell = bell
         self._queue: deque[Task] = deque()
         self._workers: list[Worker] = []
@@ -190,7 +200,7 @@ class Dispatcher:
 
     def _start(self) -> Worker:
         try:
-            return Worker.start(bell=self._bell, nice=self._nice)
+            return Worker.start(bell=self._bell, nice=self._nice, given=self._given)
         except OSError as error:
             raise WorkersError(f"a verifier worker cannot be started: {error}") from error
 

@@ -1,6 +1,7 @@
 """The program of one worker process: reads batches, judges them in order, answers item by item.
 
-In: batches of requests on standard input, until it ends. Out: one message per item on standard output.
+In: on standard input, given verifiers, then batches of requests until it ends. Out: on standard output,
+one message per item.
 
 Each answer is written when it is known, before the next item begins. So the first item without an
 answer is the one the worker is on: whoever finds the worker dead or stuck knows which item to blame,
@@ -15,6 +16,7 @@ import ctypes
 import faulthandler
 import json
 import os
+import pickle
 import signal
 import time
 from collections.abc import Mapping
@@ -25,7 +27,7 @@ from typing import Any
 from verifiers.registry import UnknownVerifierError, get
 from verifiers.repetition import repetition
 from verifiers.verdict import Part, Verdict, Verifier, verifier_error
-from verifiers.workers.channel import Message, pack, read_batch
+from verifiers.workers.channel import Given, Message, pack, read_message
 
 MAX_DETAIL_CHARS = 1_000
 MAX_CACHED_REFERENCE_CHARS = 32_768
@@ -56,11 +58,12 @@ def main(parent: int, bell: int, nice: int) -> None:
     with open(requests, "rb") as stream, contextlib.suppress(BrokenPipeError):  # noqa: PTH123 - a descriptor
         send(("ready",))
         os.eventfd_write(bell, 1)
-        while (batch := read_batch(stream)) is not None:
+        given: Given = read_message(stream) or {}
+        while (batch := read_message(stream)) is not None:
             for name, response, reference in batch:
                 if name not in known:
                     send(("loading", name))
-                    known[name] = _load(name)
+                    known[name] = _load(name, given)
                     send(("ready",))
                 send(_judge(known[name], response, reference))
             os.eventfd_write(bell, 1)
@@ -100,12 +103,17 @@ def _take_group_along(*channel: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _load(name: str) -> Verifier | str:
+def _load(name: str, given: Given) -> Verifier | str:
     """The verifier, or one line on why there is none."""
     try:
+        if name in given:
+            verifier: Verifier = pickle.loads(given[name])  # noqa: S301 - from the process that started us
+            return verifier
         return get(name)
     except UnknownVerifierError as error:
         return str(error)
+    except Exception as error:  # noqa: BLE001 - unpickling runs other people's code, which may raise anything
+        return f"verifier {name!r}: what was given cannot be unpickled: {type(error).__name__}: {error}"
 
 
 def _judge(verifier: Verifier | str, response: str, reference: str) -> Message:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
-from verifiers.workers.channel import Message, pack, take_messages
+from verifiers.workers.channel import Given, Message, pack, take_messages
 from verifiers.workers.items import Item
 
 _START = (
@@ -59,7 +59,7 @@ class Worker:
     _received: bytearray = field(default_factory=bytearray)
 
     @classmethod
-    def start(cls, *, bell: int, nice: int) -> Worker:
+    def start(cls, *, bell: int, nice: int, given: Given) -> Worker:
         """Starts a process by exec: it neither imports the caller's `__main__` nor shares its memory.
 
         It dies with the thread that calls this.
@@ -77,8 +77,10 @@ class Worker:
             start_new_session=True,  # Ctrl-C is the caller's to handle; and one signal ends the whole group
         )
         worker = cls(process)
+        worker._unsent += pack(given)
         os.set_blocking(worker.input.fileno(), False)
         os.set_blocking(worker._output.fileno(), False)
+        worker.flush()
         return worker
 
     @property

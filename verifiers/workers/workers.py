@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
 from verifiers.shaping import RewardShape
+from verifiers.verdict import Verifier
 from verifiers.workers.dispatch import Dispatcher
 from verifiers.workers.items import Item, Judged, WorkersError
 from verifiers.workers.worker import Task
@@ -44,6 +46,7 @@ class VerifierWorkers:
         max_pending: from this many on `wait_for_room` blocks. `submit` takes items all the same.
         batch_items: items handed to a worker at once, at most.
         nice: added to the workers' niceness, so that an engine beside them keeps its core.
+        verifiers: instances to use in place of what the registry finds under these names.
 
     Raises:
         WorkersError: the workers cannot be started.
@@ -60,6 +63,7 @@ class VerifierWorkers:
         max_pending: int = 65_536,
         batch_items: int = 64,
         nice: int = 5,
+        verifiers: Mapping[str, Verifier] | None = None,
     ) -> None:
         if min(workers, batch_items, max_pending) < 1 or not deadline_s > 0:
             raise ValueError("workers, batch_items, max_pending and deadline_s must be positive")
@@ -73,6 +77,7 @@ class VerifierWorkers:
             deadline_s=deadline_s,
             batch_items=batch_items,
             nice=nice,
+            given={name: pickle.dumps(verifier) for name, verifier in (verifiers or {}).items()},
             bell=self._bell,
         )
         self._changed = threading.Condition()  # guards everything below
