@@ -1,37 +1,321 @@
-"""Whether two answers are the same.
+"""Whether two answers have the same meaning.
 
-In: two texts. Out: True or False, the same whichever comes first.
+In: two texts and `Conventions`. Out: True or False, the same whichever comes first.
 """
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
+from typing import Literal
 
-_PLAIN_NUMBER = re.compile(r"[-+]?(?:\d{1,400}|\d{1,3}(?:,\d{3})+)(?:\.\d{0,400})?")
-_FRACTION = re.compile(
-    r"([-+]?)(?:\\[dt]?frac\{([-+]?\d{1,400})\}\{(\d{1,400})\}|([-+]?\d{1,400})/(\d{1,400}))"
+from verifiers.boxed.algebra import (
+    PI,
+    Atom,
+    Ratio,
+    UnreadableError,
+    as_fraction,
+    as_integer,
+    integer,
+    metered,
+    of_atom,
+    poly_mul,
+    rational,
 )
-_SPACE = re.compile(r"(?<!\d)\s+|\s+(?!\d)|\\[,;:! ]|\$")
+from verifiers.boxed.clean import squeezed
+from verifiers.boxed.numeric import decimal_value, equal, is_zero, sign
+from verifiers.boxed.read import read
+from verifiers.boxed.regions import same_region
+from verifiers.boxed.relations import as_region
+from verifiers.boxed.values import (
+    Based,
+    Choice,
+    Clock,
+    Many,
+    Named,
+    Opaque,
+    Proportion,
+    Quantity,
+    Region,
+    Relation,
+    Residue,
+    Sequence,
+    SetOf,
+    Table,
+    Union,
+    Value,
+    Word,
+)
 
 
-def same(first: str, second: str) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conventions:
+    """The choices on which graders differ; the defaults are explained in docs/verifiers/boxed.md."""
+
+    percent: Literal["either", "value", "number"] = "either"
+    units: Literal["optional", "required", "ignored"] = "optional"
+    relative: Fraction = Fraction(0)
+    absolute: Fraction = Fraction(0)
+
+
+def same(first: str, second: str, conventions: Conventions) -> bool:
     """True when the two answers have one meaning."""
-    one, two = _SPACE.sub("", first), _SPACE.sub("", second)
-    if one == two:
+    if first == second:
         return True
-    left, right = _number(one), _number(two)
-    return left is not None and left == right
+    if _is_whole(first) and _is_whole(second) and not conventions.relative and not conventions.absolute:
+        return first.lstrip("0") == second.lstrip("0")
+    ones, others = read(first), read(second)
+    comparison = _Comparison(conventions)
+    try:
+        with metered():
+            if comparison.same(ones[0], others[0]):
+                return True
+            if len(ones) + len(others) == 2:
+                return isinstance(ones[0], Opaque) and isinstance(others[0], Opaque) and ones == others
+            lists = [value for value in (ones[-1], others[-1]) if isinstance(value, Many)]
+            return len(lists) == 2 and comparison.same(lists[0], lists[1])
+    except UnreadableError:
+        return squeezed(first) == squeezed(second)
 
 
-def _number(text: str) -> Fraction | None:
-    if _PLAIN_NUMBER.fullmatch(text):
-        return Fraction(text.replace(",", "").rstrip("."))
-    found = _FRACTION.fullmatch(text)
-    if found is None:
-        return None
-    sign, top, bottom, plain_top, plain_bottom = found.groups()
-    denominator = int(bottom or plain_bottom)
-    if denominator == 0:
-        return None
-    return (-1 if sign == "-" else 1) * Fraction(int(top or plain_top), denominator)
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+class _Comparison:
+    """Compares values under one set of conventions."""
+
+    def __init__(self, conventions: Conventions) -> None:
+        self.conventions = conventions
+
+    def same(self, one: Value, two: Value) -> bool:
+        """True when the values mean the same; symmetric."""
+        if type(one) is type(two):
+            return self._same_kind(one, two)
+        return self._across(one, two) or self._across(two, one)
+
+    def _same_kind(self, one: Value, two: Value) -> bool:
+        match one, two:
+            case Quantity(), Quantity():
+                return self._quantities(one, two)
+            case Sequence(), Sequence():
+                brackets = (one.opening, one.closing) == (two.opening, two.closing)
+                return (brackets or len(one.items) > 2) and self._in_order(one.items, two.items)
+            case Many(), Many():
+                return self._in_any_order(one.items, two.items)
+            case SetOf(), SetOf():
+                return self._as_sets(one.items, two.items)
+            case Union(), Union():
+                return self._in_any_order(one.parts, two.parts)
+            case Region(), Region():
+                return same_region(one, two)
+            case Table(), Table():
+                return len(one.rows) == len(two.rows) and all(map(self._in_order, one.rows, two.rows))
+            case Relation(), Relation():
+                return _same_relation(one, two)
+            case Named(), Named():
+                if one.name.replace(" ", "") == two.name.replace(" ", "") and self.same(one.value, two.value):
+                    return True
+                return bool(one.relation and two.relation and _same_relation(one.relation, two.relation))
+            case Clock(), Clock():
+                return _same_time(one, two)
+            case Proportion(), Proportion():
+                return _proportional(one.terms, two.terms)
+            case Residue(), Residue():
+                return _same_residue(one, two)
+            case Choice(), Choice():
+                same_letter = one.letter == two.letter
+                return same_letter and (
+                    one.value is None or two.value is None or self.same(one.value, two.value)
+                )
+            case _:
+                return one == two  # Based, Word, Opaque: plain data
+
+    def _across(self, one: Value, two: Value) -> bool:
+        """Kinds that may mean the same although they differ; `one` is the first of each pair named."""
+        match one, two:
+            case Named(), Relation():
+                return one.relation is not None and _same_relation(one.relation, two)
+            case Named(), Region(variable=variable) if variable:
+                return one.name == variable and self.same(one.value, two)
+            case Named(), _:
+                return self.same(one.value, two)
+            case Choice(), Quantity() if one.value is None:
+                return str(two.value) == str(of_atom(Atom("var", one.letter)))
+            case Choice(), _:
+                return one.value is not None and self.same(one.value, two)
+            case SetOf(), Many():
+                return self._as_sets(one.items, two.items)
+            case Region(), (Sequence() | SetOf() | Many()):
+                other = as_region(SetOf(two.items) if isinstance(two, Many) else two)
+                return other is not None and same_region(one, other)
+            case SetOf(items=(single,)), Quantity():
+                return self.same(single, two)
+            case Sequence(), Many():
+                return len(one.items) > 2 and self._in_order(one.items, two.items)
+            case Sequence(opening="(", closing=")"), Table():
+                vector = (
+                    two.rows[0] if len(two.rows) == 1 else tuple(row[0] for row in two.rows if len(row) == 1)
+                )
+                return self._in_order(one.items, vector)
+            case Clock(half="", second=0), Proportion():
+                return _proportional(_clock_terms(one), two.terms)
+            case Clock(half="", second=0), Quantity():
+                return _is_quotient(_clock_terms(one), two)
+            case Proportion(), Quantity():
+                return _is_quotient(one.terms, two)
+            case Residue(), Quantity():
+                return two.unit is None and not two.percent and equal(one.value, two.value)
+            case Based(), Quantity():
+                return one.digits.isdigit() and as_integer(two.value) == int(one.digits) and two.unit is None
+            case _:
+                return False
+
+    # ---- scalars -------------------------------------------------------------------------------
+
+    def _quantities(self, one: Quantity, two: Quantity) -> bool:
+        if one.percent != two.percent:
+            share, plain = (one, two) if one.percent else (two, one)
+            mode = self.conventions.percent
+            hundredth = share.value / integer(100)
+            return (mode != "number" and self._numbers(hundredth, plain.value)) or (
+                mode != "value" and self._numbers(share.value, plain.value)
+            )
+        first, second = (q.unit if q.unit is not None and q.unit.kind else None for q in (one, two))
+        if self.conventions.units == "ignored" or (first is None and second is None):
+            return self._numbers(one.value, two.value)
+        if first is not None and second is not None:
+            scaled = (one.value * rational(first.scale), two.value * rational(second.scale))
+            return first.kind == second.kind and self._numbers(*scaled)
+        stated, bare = (one, two) if first is not None else (two, one)
+        return self._one_unit(stated, bare)
+
+    def _one_unit(self, stated: Quantity, bare: Quantity) -> bool:
+        """A number with a unit against one without."""
+        unit = stated.unit
+        if unit is None:
+            return False
+        if unit.kind == "angle" and self._numbers(stated.value * of_atom(PI) / integer(180), bare.value):
+            return True
+        for letter in _LETTERS_OF.get((unit.kind, unit.scale), ""):  # 3m, the unit typed as a letter
+            if equal(stated.value * of_atom(Atom("var", letter)), bare.value):
+                return True
+        return self.conventions.units == "optional" and self._numbers(stated.value, bare.value)
+
+    def _numbers(self, one: Ratio, two: Ratio) -> bool:
+        if equal(one, two):
+            return True
+        if not self.conventions.relative and not self.conventions.absolute:
+            return False
+        first, second = decimal_value(one), decimal_value(two)
+        if first is None or second is None:
+            return False
+        size = max(abs(first), abs(second))
+        allowed = max(_decimal(self.conventions.absolute), _decimal(self.conventions.relative) * size)
+        return abs(first - second) <= allowed
+
+    # ---- collections ---------------------------------------------------------------------------
+
+    def _in_order(self, ones: tuple[Value, ...], twos: tuple[Value, ...]) -> bool:
+        return len(ones) == len(twos) and all(map(self.same, ones, twos))
+
+    def _in_any_order(self, ones: tuple[Value, ...], twos: tuple[Value, ...]) -> bool:
+        if len(ones) != len(twos):
+            return False
+        if self._in_order(ones, twos):
+            return True
+        if any(isinstance(item, Word) and item.text == "..." for item in ones):
+            return False
+        left = list(twos)
+        for one in ones:
+            place = next((k for k, two in enumerate(left) if self.same(one, two)), None)
+            if place is None:
+                return False
+            del left[place]
+        return True
+
+    def _as_sets(self, ones: tuple[Value, ...], twos: tuple[Value, ...]) -> bool:
+        return all(any(self.same(one, two) for two in twos) for one in ones) and all(
+            any(self.same(one, two) for one in ones) for two in twos
+        )
+
+
+_LETTERS_OF = {("length", Fraction(1)): "m", ("mass", Fraction(1)): "g", ("time", Fraction(1)): "s",
+               ("time", Fraction(3600)): "h", ("volume", Fraction(1)): "lL"}  # fmt: skip
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _same_relation(one: Relation, two: Relation) -> bool:
+    """True when the differences are the same up to a constant factor, positive for inequalities."""
+    if one.sign != two.sign:
+        return False
+    first, second = one.difference, two.difference
+    shared = sorted(set(map(_variables, first.num)) & set(map(_variables, second.num)))
+    if not shared or not first.num:
+        return False
+    lead = shared[-1]
+    a = {tuple(f for f in m if f not in lead): c for m, c in first.num.items() if _variables(m) == lead}
+    b = {tuple(f for f in m if f not in lead): c for m, c in second.num.items() if _variables(m) == lead}
+    left, right = Ratio(poly_mul(first.num, b), {(): 1}), Ratio(poly_mul(second.num, a), {(): 1})
+    if not equal(left, right):
+        return False
+    if one.sign in ("=", "!="):
+        return True
+    if not equal(Ratio(first.den, {(): 1}), Ratio(second.den, {(): 1})) and (
+        len(first.den) > 1 or len(second.den) > 1
+    ):
+        return False
+    return sign(Ratio(a, {(): 1})) == sign(Ratio(b, {(): 1})) is not None
+
+
+def _variables(monomial: tuple[tuple[Atom, object], ...]) -> tuple[tuple[Atom, object], ...]:
+    return tuple(
+        factor for factor in monomial if factor[0].kind not in ("prime", "i", "root", "cos", "pi", "e", "log")
+    )
+
+
+def _proportional(ones: tuple[Ratio, ...], twos: tuple[Ratio, ...]) -> bool:
+    if len(ones) != len(twos):
+        return False
+    return all(
+        equal(a * d, b * c) for (a, b), (c, d) in zip(pairwise(ones), pairwise(twos), strict=True)
+    ) and all(is_zero(one.num) == is_zero(two.num) for one, two in zip(ones, twos, strict=True))
+
+
+def _is_quotient(terms: tuple[Ratio, ...], quantity: Quantity) -> bool:
+    if len(terms) != 2 or quantity.unit is not None or quantity.percent or is_zero(terms[1].num):
+        return False
+    return equal(terms[0] / terms[1], quantity.value)
+
+
+def _clock_terms(clock: Clock) -> tuple[Ratio, ...]:
+    return integer(clock.hour), integer(clock.minute)
+
+
+def _same_time(one: Clock, two: Clock) -> bool:
+    if one.half and two.half:
+        return _seconds(one) == _seconds(two)
+    if one.half or two.half:
+        stated, bare = (one, two) if one.half else (two, one)
+        plain = (stated.hour, stated.minute, stated.second) == (bare.hour, bare.minute, bare.second)
+        return plain or (bare.hour > 12 and _seconds(stated) == _seconds(bare))
+    return one == two
+
+
+def _seconds(clock: Clock) -> int:
+    hour = clock.hour if not clock.half else clock.hour % 12 + (12 if clock.half == "pm" else 0)
+    return hour * 3600 + clock.minute * 60 + clock.second
+
+
+def _same_residue(one: Residue, two: Residue) -> bool:
+    if not equal(one.modulus, two.modulus):
+        return False
+    if equal(one.value, two.value):
+        return True
+    modulus, difference = as_integer(one.modulus), as_fraction(one.value - two.value)
+    return modulus is not None and modulus != 0 and difference is not None and difference % modulus == 0

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from verifiers.boxed.equal import same
+from verifiers.boxed.equal import Conventions, same
 from verifiers.boxed.extract import FORMATS, Extraction, extract
 from verifiers.verdict import Verdict, graded, verifier_error
 
@@ -37,13 +37,13 @@ class BoxedVerifier:
             return Verdict(0.0, "no_answer", (), found.detail)
         if found.status == "malformed":
             return Verdict(0.0, "malformed", (), found.detail)
-        return _judge(found, golds)
+        return _judge(found, golds, Conventions())
 
 
-def _judge(found: Extraction, golds: tuple[str, ...]) -> Verdict:
+def _judge(found: Extraction, golds: tuple[str, ...], conventions: Conventions) -> Verdict:
     shown = ", ".join(found.answers)
     for gold in golds:
-        if all(same(answer, gold) for answer in found.answers) or same(shown, gold):
+        if all(same(answer, gold, conventions) for answer in found.answers) or same(shown, gold, conventions):
             return graded(1.0, detail=f"{_short(shown)} equals {_short(gold)}")
     return graded(0.0, detail=f"{_short(shown)} is not {_short(golds[0])}")
 

@@ -1,0 +1,161 @@
+"""Reads an answer's text as a value.
+
+In: text. Out: its possible `Value`s, the likeliest first: `100,200` is a number and may be a list.
+Text that cannot be read is `Opaque`. Results are cached; reading depends on nothing but the text.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import product
+
+from verifiers.boxed.algebra import UnreadableError, metered
+from verifiers.boxed.clean import clean, squeezed
+from verifiers.boxed.regions import EVERYTHING
+from verifiers.boxed.shapes import Shapes
+from verifiers.boxed.tokens import Token, tokenize
+from verifiers.boxed.values import Based, Choice, Clock, Many, Opaque, Region, SetOf, Value, Word
+from verifiers.boxed.words import COMMAND_OF_WORD, FUNCTION_WORDS, NUMBER_WORDS, PHRASES
+
+MAX_READ = 4_000
+"""Characters; longer answers are compared as text only."""
+_MAX_SIGNS = 3
+
+_FONT = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox|mathrm|mathbf|operatorname)(?![A-Za-z])")
+_LETTERS = re.compile(r"[A-Za-z][A-Za-z' .,-]*")
+_CLOCK = re.compile(
+    r"(\d{1,2}):(\d\d)(?::(\d\d))?(?: ?(a|p)\.? ?m\.?)?|(\d{1,2}) ?(a|p)\.? ?m\.?", re.IGNORECASE
+)
+_CHOICE = re.compile(r"(?:\(([A-Z])\)|([A-Z]))")
+_CHOICE_WITH_VALUE = re.compile(
+    r"(?:\(([A-Z])\)[.:]?|([A-J])(?:[.):](?= )|\)))\s*([^-+*/^=<>,_!(\\ ].*|\\(?!c?dot|times|cup|in).*)"
+)
+_BASED = re.compile(
+    r"[(\[]?([0-9A-Fa-f]*[0-9][0-9A-Fa-f]*|[A-F]+)[)\]]?\s*"
+    r"(?:_\s*\{?\s*\(?\s*(?:base ?)?(-?[0-9]{1,2}|[a-z]+)\s*\)?\s*\}?|,? (?:in )?base[ -]([0-9]{1,2}|[a-z]+))"
+)
+_COMMA_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)", re.ASCII)
+
+
+@lru_cache(maxsize=2048)
+def read(text: str) -> tuple[Value, ...]:
+    """The readings of `text`."""
+    cleaned = clean(text) if len(text) <= MAX_READ else ""
+    if not cleaned:
+        return (Opaque(squeezed(text)),)
+    joined = _COMMA_NUMBER.sub(lambda found: _joined(cleaned, found), cleaned)
+    if joined != cleaned and _COMMA_NUMBER.fullmatch(cleaned):
+        return _read(joined), _read(cleaned)
+    return (_read(joined),)
+
+
+def _joined(text: str, found: re.Match[str]) -> str:
+    """The comma number as plain digits; inside brackets only where separators carry a space."""
+    before = text[: found.start()]
+    depth = sum(before.count(sign) for sign in ("(", "[", "\\{")) - sum(
+        before.count(sign) for sign in (")", "]", "\\}")
+    )
+    return found[0] if depth > 0 and ", " not in text else found[0].replace(",", "")
+
+
+def _read(text: str) -> Value:
+    try:
+        with metered():
+            special = _special(text)
+            return special if special is not None else _answer(tokenize(text))
+    except UnreadableError:
+        return Opaque(squeezed(text))
+
+
+def _answer(tokens: list[Token]) -> Value:
+    """The value of the tokens, one for each choice of the plus-minus signs."""
+    places = [place for place, token in enumerate(tokens) if token.text in ("pm", "mp")]
+    if not places:
+        return Shapes(tokens).answer()
+    if len(places) > _MAX_SIGNS:
+        raise UnreadableError("too many plus-minus signs")
+    values: list[Value] = []
+    kind: type[SetOf | Many] = Many
+    for signs in _sign_choices([tokens[place].text for place in places]):
+        variant = list(tokens)
+        for place, sign in zip(places, signs, strict=True):
+            variant[place] = Token("op", sign, tokens[place].gap)
+        value = Shapes(variant).answer()
+        values.extend(value.items if isinstance(value, Many | SetOf) else (value,))
+        kind = SetOf if isinstance(value, SetOf) else kind
+    return kind(tuple(values))
+
+
+def _sign_choices(names: list[str]) -> list[tuple[str, ...]]:
+    """With a minus-plus all signs go together; without, each plus-minus is free."""
+    if "mp" in names:
+        upper = tuple("+" if name == "pm" else "-" for name in names)
+        return [upper, tuple("-" if sign == "+" else "+" for sign in upper)]
+    return list(product("+-", repeat=len(names)))
+
+
+def _special(text: str) -> Value | None:
+    """Answers that are read as a whole: phrases, words, options, times, numbers in a base."""
+    plain = (
+        " ".join(_FONT.sub("", text).replace("{", " ").replace("}", " ").split()) if "\\" in text else text
+    )
+    if _LETTERS.fullmatch(plain):
+        return _words(plain)
+    choice = _CHOICE.fullmatch(plain)
+    if choice is not None:
+        return Choice(choice[1] or choice[2], None)
+    clock = _CLOCK.fullmatch(plain)
+    if clock is not None:
+        return _clock(clock)
+    based = _BASED.fullmatch(plain)
+    if based is not None:
+        return _based(based)
+    option = _CHOICE_WITH_VALUE.fullmatch(plain) if plain[:1] in "(ABCDEFGHIJ" else None
+    if option is not None:
+        value_text = text[text.index(option[1] or option[2]) + 1 :].lstrip(")}.: ")
+        return Choice(option[1] or option[2], _read(value_text)) if value_text else None
+    return None
+
+
+def _words(plain: str) -> Value | None:
+    phrase = " ".join(plain.lower().split()).rstrip(".")
+    if len(phrase) == 1:
+        return Choice(plain, None) if plain.isupper() else None
+    if phrase in NUMBER_WORDS:
+        return _read(str(NUMBER_WORDS[phrase]))
+    meaning = PHRASES.get(phrase)
+    if meaning == "nothing":
+        return SetOf(())
+    if meaning == "everything":
+        return Region(EVERYTHING.intervals)
+    if meaning is not None:
+        return Word(meaning)
+    parts = phrase.replace(",", " ").split()
+    if (
+        any(part in FUNCTION_WORDS or part in COMMAND_OF_WORD or part in ("and", "or") for part in parts)
+        or "," in phrase
+    ):
+        return None
+    if all(len(part) == 1 for part in parts):
+        return Word("".join(plain.split()))
+    return Word(phrase if len(phrase) > 3 else " ".join(plain.split()))
+
+
+def _clock(found: re.Match[str]) -> Value | None:
+    if found[5]:
+        return Clock(int(found[5]), 0, 0, f"{found[6].lower()}m") if int(found[5]) <= 12 else None
+    hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
+    if hour > 24 or minute > 59 or second > 59:
+        return None
+    return Clock(hour, minute, second, f"{found[4].lower()}m" if found[4] else "")
+
+
+def _based(found: re.Match[str]) -> Value | None:
+    written = found[2] or found[3]
+    number = written.lstrip("-")
+    base = int(number) if number.isdigit() else NUMBER_WORDS.get(number, 0)
+    digits = found[1].upper()
+    if not 2 <= base <= 36 or any(int(digit, 36) >= base for digit in digits):
+        return None
+    return Based(digits.lstrip("0") or "0", -base if written.startswith("-") else base)
