@@ -1,0 +1,115 @@
+"""`curriculum verify FILE`: judges a file of responses.
+
+In: a file of responses. Out: a table of outcomes on standard output, and the judged rows with --out.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import click
+from rich.console import Console, Group, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from curriculum.summary import duration, figure_table
+from curriculum.verify import VerifyOptions, VerifyResult, verify_responses
+from verifiers.verdict import OUTCOMES
+
+BAD_ROWS_SHOWN = 5
+PLAIN_INTERVAL_S = 10.0
+
+
+@click.command()
+@click.argument("file")
+@click.option("--verifier", help="Judge every row with this one.  [default: the column `verifier`]")
+@click.option("--response-key", metavar="COLUMN", help="[default: response, text or completion]")
+@click.option("--reference-key", metavar="COLUMN", help="[default: reference, answer or ground_truth]")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the judged rows, .parquet or .jsonl.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: one a core, at most 16]")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(
+    file: str,
+    *,
+    verifier: str | None,
+    response_key: str | None,
+    reference_key: str | None,
+    out: Path | None,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Judge the responses in FILE (Parquet, JSONL, CSV) with a verifier.
+
+    A reference is the JSON text of an object, or a plain answer. Rows without a response or a reference
+    are counted, named and left out. A column may be a field of a struct: reward_model.ground_truth.
+
+    \b
+    Example:
+        curriculum verify responses.jsonl --verifier boxed
+        curriculum verify rollouts.parquet --reference-key answer --out judged.parquet
+    """
+    options = VerifyOptions(
+        verifier=verifier,
+        response_key=response_key,
+        reference_key=reference_key,
+        workers=workers or 0,
+    )
+    with nullcontext() if as_json else _progress() as on_progress:
+        result = verify_responses(file, options, out=out, on_progress=on_progress)
+    if as_json:
+        click.echo(json.dumps(result.to_json(), ensure_ascii=False))
+    else:
+        Console(highlight=False).print(render(result))
+
+
+def render(result: VerifyResult) -> RenderableType:
+    """Outcomes per verifier, then what could not be judged, for standard output."""
+    seen = [name for name in OUTCOMES if any(name in count.outcomes for count in result.verifiers)]
+    table = figure_table("verifier", *(name.replace("_", "\n") for name in seen), "all", "mean\ncorrectness")
+    for count in result.verifiers:
+        cells = [f"{count.outcomes[name]:,}" if name in count.outcomes else "·" for name in seen]
+        mean = "·" if count.mean_correctness is None else f"{count.mean_correctness:.3f}"
+        table.add_row(count.verifier, *cells, f"{sum(count.outcomes.values()):,}", mean)
+    pace = f"{result.judged:,} verdicts in {duration(result.seconds)}, {result.per_second:,.0f} a second"
+    lines = [Text(f"\n{pace}")]
+    if result.bad_rows:
+        more = len(result.bad_rows) - BAD_ROWS_SHOWN
+        lines.append(Text(f"{len(result.bad_rows):,} of {result.rows:,} rows could not be judged:"))
+        lines += [Text(f"  {bad}") for bad in result.bad_rows[:BAD_ROWS_SHOWN]]
+        lines += [Text(f"  and {more:,} more; --json names all")] if more > 0 else []
+    if result.out is not None:
+        lines.append(Text(str(result.out), style="bold", no_wrap=True, overflow="ignore"))
+    return Group(table, *lines)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Shows progress on standard error: a bar on a terminal, else a line every ten seconds."""
+    if sys.stderr.isatty():
+        columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("judging")
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+    else:
+        yield _plain_lines()
+
+
+def _plain_lines() -> Callable[[int, int], None]:
+    began = shown = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= PLAIN_INTERVAL_S:
+            shown = now
+            left = duration((now - began) / done * (total - done)) if done else "unknown"
+            click.echo(
+                f"judged {done:,} of {total:,}, {done / (now - began):,.0f} a second, left: {left}", err=True
+            )
+
+    return show
