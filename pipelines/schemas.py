@@ -48,6 +48,7 @@ POOL = _schema(
         "verifier": pl.String,
         "overlong": pl.Boolean,  # longer than the policy's window leaves room for
         "prompt_tokens": pl.Int32,  # null where no tokenizer was at hand
+        "planned": pl.Boolean,  # False: not to be sampled this time
     }
 )
 """What selection needs to know of each row of the pool, equal prompts included."""

@@ -82,6 +82,7 @@ def _fates(policy: SelectionPolicy) -> list[Fate]:
             pl.format("the same prompt as row {}", "first_row"),
         ),
         Fate("drop_overlong_prompt", pl.col("overlong"), overlong),
+        Fate("defer_unlikely", n.is_null() & ~pl.col("planned"), pl.lit("not sampled this time")),
         Fate("defer_unscorable", n.is_null(), pl.lit("no rollouts")),
         Fate("keep_mixed", policy.expressions.keep, _mixed_reason()),
         Fate(

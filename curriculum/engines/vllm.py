@@ -17,6 +17,8 @@ from curriculum.errors import EngineError, UsageError
 
 INSTALL = "pip install 'rlvr-curriculum[vllm]' on a GPU machine, 'rlvr-curriculum[cpu]' elsewhere"
 
+CPU_KV_CACHE_BYTES = 2 * 2**30
+
 FINISHES: dict[str | None, Finish] = {"stop": "stop", "length": "length", "repetition": "stop"}
 """vLLM's finish reasons; any other means that the request was given up."""
 
@@ -62,9 +64,7 @@ class VllmEngine:
 
     async def start(self) -> None:
         require_vllm()
-        # A forked core would inherit our locks and threads; and no usage report leaves a cluster unasked.
-        os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
-        os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+        os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # no report leaves a cluster unasked
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
         from vllm import AsyncEngineArgs, SamplingParams
         from vllm.platforms import current_platform
@@ -105,6 +105,7 @@ class VllmEngine:
             "logprobs_mode": "processed_logprobs",
             "trust_remote_code": self._config.trust_remote_code,
             "disable_log_stats": True,
+            **(_cpu_defaults(self._config.vllm) if self._cpu else {}),
             **self._config.vllm,
         }
 
@@ -139,6 +140,16 @@ class VllmEngine:
         if self._llm is not None:
             self._llm.shutdown()
             self._llm = None
+
+
+def _cpu_defaults(configured: dict[str, Any]) -> dict[str, Any]:
+    """What vLLM's own defaults get wrong on a CPU."""
+    # A seeded request whose prefill is split over two steps kills the CPU worker.
+    defaults: dict[str, Any] = {"enable_chunked_prefill": False}
+    # The default takes 92% of the machine's memory, and fails where that is not free.
+    if not {"kv_cache_memory_bytes", "gpu_memory_utilization"} & configured.keys():
+        defaults["kv_cache_memory_bytes"] = CPU_KV_CACHE_BYTES
+    return defaults
 
 
 def _completion(request: Request, output: Any) -> Completion:

@@ -6,6 +6,8 @@ which prompt.
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +30,7 @@ def prompt_keys(pool: Pool, column: str) -> pl.DataFrame:
     return pl.DataFrame({"key": key, "prompt_id": first["prompt_id"]})
 
 
-def _column(source: pa.Table, column: str) -> pa.ChunkedArray:
+def _column(source: pa.Table, column: str) -> pa.ChunkedArray[Any]:
     """A column by its whole name, or a field of a struct by a dotted one."""
     if column in source.column_names:
         return source[column]

@@ -118,7 +118,7 @@ def slow_fate(row: Row, first: Row, group: Row | None, policy: SelectionPolicy) 
     if row["overlong"]:
         return "drop_overlong_prompt"
     if group is None:
-        return "defer_unscorable"
+        return "defer_unscorable" if row["planned"] else "defer_unlikely"
     if group["varied"]:
         return "keep_mixed"
 
@@ -275,6 +275,7 @@ def pools(draw: st.DrawFn) -> list[Row]:
             "prompt_id": prompt_id,
             "domain": draw(st.sampled_from(DOMAINS)),
             "overlong": draw(st.integers(0, 9)) == 9,
+            "planned": draw(st.integers(0, 9)) < 9,
             "prompt_tokens": draw(st.none() | st.integers(1, 5000)),
         }
         for prompt_id, row in zip(prompts, draw(st.permutations(range(10, 10 + len(prompts)))), strict=True)

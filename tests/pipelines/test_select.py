@@ -73,6 +73,7 @@ def test_rows_that_no_rollout_can_save(pool_of) -> None:
             {"prompt_id": "a", "row": 3, "overlong": True, "prompt_tokens": 4096},
             {"prompt_id": "b", "row": 1, "overlong": True, "prompt_tokens": None},
             {"prompt_id": "c", "row": 2},
+            {"prompt_id": "d", "row": 4, "planned": False},
         ]
     )
     mixed = {"s": 1, "mean": 0.5, "range": 1.0, "varied": True}
@@ -81,6 +82,7 @@ def test_rows_that_no_rollout_can_save(pool_of) -> None:
         (1, "drop_overlong_prompt", "the prompt leaves no room in the window"),
         (2, "defer_unscorable", "no rollouts"),
         (3, "drop_overlong_prompt", "the prompt's 4096 tokens leave no room in the window"),
+        (4, "defer_unlikely", "not sampled this time"),
         (7, "drop_duplicate", "the same prompt as row 3"),
     ]
 
