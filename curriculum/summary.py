@@ -42,10 +42,10 @@ def render_summary(result: RefreshResult) -> RenderableType:
 def render_forecast(forecast: Forecast) -> RenderableType:
     """What a pass would cost, for `--dry-run`."""
     done = forecast.rollouts - forecast.rollouts_left
-    left = f"{forecast.rollouts_left:,} still to generate" if done else "none of them generated yet"
+    left = f"; {done:,} of them are in the journal" if done else ""
     facts = {
         "prompts": f"{forecast.prompts:,}",
-        "rollouts": f"{forecast.rollouts:,}, {left}",
+        "rollouts": f"{forecast.rollouts:,}{left}",
         "tokens": "unknown" if forecast.tokens is None else f"{forecast.tokens:,} still to generate",
         "time": "unknown" if forecast.seconds is None else duration(forecast.seconds),
         "engine": "unknown" if forecast.engine_hours is None else f"{forecast.engine_hours:.3g} engine-hours",

@@ -146,7 +146,7 @@ def test_forecast_says_what_is_left_and_what_it_rests_on():
         basis="the newest refresh",
     )
     lines = shown(render_forecast(forecast))
-    assert "rollouts 24,000, 20,000 still to generate" in lines
+    assert "rollouts 24,000; 4,000 of them are in the journal" in lines
     assert "time 11 min 0 s" in lines
     assert "basis the newest refresh" in lines
 
