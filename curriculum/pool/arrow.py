@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from curriculum.errors import UsageError
-from curriculum.pool.formats import Record
 from curriculum.pool.identity import canonical
+from curriculum.pool.text import Record
 
 Part = tuple[str, "pa.Table | list[Record]", Sequence[int]]
 """The path of a source, its rows, and which of them to keep."""
@@ -76,12 +76,19 @@ def align(parts: Sequence[Part]) -> pa.Table:
         else:
             tables.append((path, inferred.slice(start, len(kept))))
             start += len(kept)
-    schema = _common_schema(tables)
+    schema = agree(tables)
     return pa.concat_tables([table.select(schema.names).cast(schema) for _, table in tables])
 
 
-def _common_schema(tables: Sequence[tuple[str, pa.Table]]) -> pa.Schema:
-    """The first source's schema, with the types of columns that are null throughout it from the next."""
+def agree(tables: Sequence[tuple[str, pa.Table]]) -> pa.Schema:
+    """The schema that tables, each with the path of its source, have in common: the first one's, with the
+    types of columns that are null throughout it from the next.
+
+    Raises:
+        UsageError: two differ in a column or its type; names the source and the column.
+    """
+    if not tables:
+        return pa.schema([])
     first_path, first = tables[0]
     fields = {field.name: field for field in first.schema}
     for path, table in tables[1:]:

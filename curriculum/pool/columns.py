@@ -17,8 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curriculum.pool.formats import Record, parse_json
 from curriculum.pool.identity import Messages
+from curriculum.pool.text import Record, parse_json
 
 Path = tuple[str, ...]
 

@@ -25,7 +25,8 @@ from typing import Any, Literal, get_args
 
 from curriculum.errors import UsageError
 from curriculum.pool.columns import Path
-from curriculum.pool.formats import parse_json
+from curriculum.pool.identity import canonical
+from curriculum.pool.text import parse_json
 
 Layout = Literal["verl", "trl", "openrlhf", "native"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -52,7 +53,7 @@ _MARKS: dict[Layout, tuple[str, ...]] = {
 """The columns that tell a layout, beside its prompt; in the order of trying."""
 
 _LISTS = {"unit_tests": "tests", "tool_calls": "calls"}
-"""What a JSON list means to a verifier."""
+"""What a list, or the JSON text of one, means to a verifier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,21 +155,27 @@ def _one_reference(layout: Layout, columns: Sequence[str], where: str) -> Path:
 
 
 def reference_of(truth: object, verifier: str) -> dict[str, Any] | None:
-    """What a trainer's ground truth becomes; None when it is missing (null or blank).
+    """What a trainer's ground truth becomes; None when it is missing: null, blank or empty.
 
     An object, or the JSON text of one that is not empty, is taken as it is. For `unit_tests` and
-    `tool_calls` a list, or the JSON text of one, becomes {"tests": …} or {"calls": …}. All else becomes
-    {"answer": …}: text and lists as they are, numbers and booleans as JSON writes them.
+    `tool_calls` a list, or the JSON text of one, becomes {"tests": …} or {"calls": …}; a list for another
+    verifier names several accepted answers, {"answers": […]}, but the text "[1, 2]" is one answer. All
+    else becomes {"answer": …}: text as it is, numbers and booleans as JSON writes them.
     """
     if isinstance(truth, str):
         return _reference_of_text(truth, verifier)
     if truth is None or isinstance(truth, dict):
         return truth or None
+    if isinstance(truth, list) and verifier in _LISTS:
+        return {_LISTS[verifier]: truth} if truth else None
     if isinstance(truth, list):
-        return {_LISTS.get(verifier, "answer"): truth} if truth else None
-    if isinstance(truth, bool):
-        return {"answer": "true" if truth else "false"}
-    return {"answer": str(truth) if isinstance(truth, int | float) else truth}
+        return {"answers": [_answer(item) for item in truth]} if truth else None
+    return {"answer": _answer(truth)}
+
+
+def _answer(truth: object) -> object:
+    """Numbers and booleans as text: verifiers compare what a response says."""
+    return canonical(truth) if isinstance(truth, int | float) else truth
 
 
 def _reference_of_text(text: str, verifier: str) -> dict[str, Any] | None:
