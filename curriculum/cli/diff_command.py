@@ -50,7 +50,7 @@ def render_diff(diff: RefreshDiff) -> RenderableType:
     """The comparison as tables that fit 80 columns."""
     return Group(
         _sides(diff),
-        _section("Why: what differs between the two", _inputs(diff)),
+        _section("Why: inputs that differ", _inputs(diff)),
         _section("Decisions, over the prompts of both", _moves(diff)),
         _section("Mean pass rate, over the prompts scored in both", _pass_rates(diff)),
         _section("Length caps in tokens", _caps(diff)),
