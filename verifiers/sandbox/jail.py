@@ -15,6 +15,7 @@ Every level adds: seccomp, no new privileges, no capabilities, resource limits.
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import signal
 from pathlib import Path
@@ -29,6 +30,7 @@ LevelName = Literal["namespaces", "bubblewrap", "landlock", "unsafe", "none"]
 # one block of 128 for each zygote, by its process id, so that no two programs share a user.
 _FIRST_USER, _USER_BLOCKS, SLOTS = 0x70000000, 1 << 21, 128
 _NOBODY = 65534
+_FIRST_PROCESS = 1  # what every program is in its own pid namespace
 
 
 class Jail(Protocol):
@@ -78,6 +80,7 @@ class _Namespaces:
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY)
         root.enter()
         kernel.drop_bounding_capabilities()
+        seccomp.program(platform.machine(), _FIRST_PROCESS)
 
     def before_fork(self) -> None:
         # A process may leave for a new pid namespace only from its own one.

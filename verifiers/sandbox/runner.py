@@ -78,6 +78,11 @@ class Runner:
             raise SandboxError(said.decode(errors="replace") or "the sandbox process ended at once")
 
     @property
+    def pid(self) -> int:
+        """The process at the root of all programs."""
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         """Whether programs can still be started; False after `close` and after a fork of this process."""
         return self._control.fileno() != -1

@@ -12,6 +12,7 @@ from __future__ import annotations
 import platform
 import struct
 from errno import ENOSYS, EPERM
+from functools import cache
 
 from verifiers.sandbox import kernel
 
@@ -76,7 +77,8 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 # endian, and every argument looked at is 32 bits wide to the kernel.
 _NR, _ARCH, _ARGS = 0, 4, 16
 
-_LOAD, _JUMP_EQUAL, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
+_LOAD, _RETURN = 0x20, 0x06
+_JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT = 0x15, 0x35, 0x45
 _SECCOMP_ALLOW, _SECCOMP_ERRNO = 0x7FFF0000, 0x00050000
 
 _CLONE_THREAD = 0x00010000
@@ -99,19 +101,38 @@ def confine(pid: int) -> None:
         UnsupportedMachineError: the processor has no table here.
         OSError: the kernel refused the filter.
     """
-    kernel.set_seccomp_filter(b"".join(_code(platform.machine(), pid)))
+    kernel.set_seccomp_filter(program(platform.machine(), pid))
 
 
-def _code(machine: str, pid: int) -> Code:
+@cache
+def program(machine: str, pid: int) -> bytes:
+    """The filter as BPF; remembered, so that a zygote can make it before it forks."""
     if machine not in _MACHINES:
         raise UnsupportedMachineError(EPERM, f"no system call table for {machine}; known: {_MACHINES}")
-    code = [_op(_LOAD, _ARCH), _op(_JUMP_EQUAL, _AUDIT_ARCH[machine], 1, 0), _refuse(), _op(_LOAD, _NR)]
-    for number in _numbers(" ".join(_ALLOWED.values()), machine).values():
-        code += [_op(_JUMP_EQUAL, number, 0, 1), _allow()]
-    bodies = _conditional(pid)
-    for name, number in _numbers(_CONDITIONAL, machine).items():
-        code += [_op(_JUMP_EQUAL, number, 0, len(bodies[name])), *bodies[name]]
-    return [*code, _refuse()]
+    bodies = {number: [_allow()] for number in _numbers(" ".join(_ALLOWED.values()), machine).values()}
+    conditional = _conditional(pid)
+    bodies |= {number: conditional[name] for name, number in _numbers(_CONDITIONAL, machine).items()}
+    right_machine = [_op(_LOAD, _ARCH), _op(_JUMP_EQUAL, _AUDIT_ARCH[machine], 1, 0), _refuse()]
+    return b"".join([*right_machine, _op(_LOAD, _NR), *_choose(_ranges(bodies))])
+
+
+def _ranges(bodies: dict[int, Code]) -> list[tuple[int, Code]]:
+    """Every system call number as (first number, what decides it), each reaching to the next."""
+    ranges: list[tuple[int, Code]] = [(0, [_refuse()])]
+    for number in range(max(bodies) + 2):
+        body = bodies.get(number, [_refuse()])
+        if body != ranges[-1][1]:
+            ranges.append((number, body))
+    return ranges
+
+
+def _choose(ranges: list[tuple[int, Code]]) -> Code:
+    """A binary search: the kernel walks the filter once for every number it has, at every installation."""
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    below, above = _choose(ranges[:middle]), _choose(ranges[middle:])
+    return [_op(_JUMP_AT_LEAST, ranges[middle][0], len(below), 0), *below, *above]
 
 
 def _conditional(pid: int) -> dict[str, Code]:

@@ -36,8 +36,9 @@ _ENDED = struct.Struct("<iQd")
 # Imported once here instead of in every program; the rest of the standard library is there to import.
 _WARM = """
     abc array ast base64 bisect calendar cmath collections collections.abc contextlib copy dataclasses
-    datetime decimal enum fractions functools hashlib heapq inspect io itertools json locale math numbers operator
-    queue random re statistics string struct textwrap threading time traceback types typing unicodedata _strptime
+    datetime decimal enum fractions functools hashlib heapq inspect io itertools json locale math numbers
+    operator queue random re statistics string struct textwrap threading time traceback types typing
+    unicodedata _strptime
 """
 # Where programs may be unable to enter the interpreter's folder, what is not imported here never can be.
 _NOT_FOR_PROGRAMS = {"antigravity", "idlelib", "lib2to3", "this", "tkinter", "turtle", "turtledemo"}
