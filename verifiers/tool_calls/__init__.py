@@ -15,8 +15,8 @@ from typing import Any
 
 from verifiers.tool_calls import parse
 from verifiers.tool_calls.call import MAX_CALLS, Broken
+from verifiers.tool_calls.dialects import SchemaError
 from verifiers.tool_calls.reference import Reference, UnusableReference, compiled
-from verifiers.tool_calls.schema import SchemaError
 from verifiers.tool_calls.score import Score, score
 from verifiers.verdict import Part, Verdict, graded, verifier_error
 
@@ -36,6 +36,8 @@ class ToolCallsVerifier:
             return _judged(parse.read(response, wanted.formats), wanted)
         except (UnusableReference, SchemaError) as error:
             return verifier_error(_line(f"reference: {error}"))
+        except RecursionError:
+            return verifier_error("called with too little stack left")
 
 
 def _judged(response: parse.Response, wanted: Reference) -> Verdict:

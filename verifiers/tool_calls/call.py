@@ -15,7 +15,7 @@ MAX_CALLS = 64
 MAX_DEPTH = 64
 """Nesting of one value. Checked before decoding: what Python's own limit allows depends on the caller."""
 
-MAX_TEXT = 200_000
+MAX_TEXT = 500_000
 """Characters of a response outside thinking."""
 
 MAX_MARKS = 20_000
@@ -62,6 +62,11 @@ class Reading:
     items: tuple[Item, ...]
     end: int
     """Where reading goes on; always beyond the opener's first character."""
+
+
+def begins_line(text: str, start: int) -> bool:
+    """Whether only white space stands before `start` in its line."""
+    return not text[max(0, start - 80) : start].rpartition("\n")[2].strip()
 
 
 @dataclass(frozen=True, slots=True)

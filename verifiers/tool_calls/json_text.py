@@ -111,7 +111,7 @@ def items_of(value: Any) -> tuple[Item, ...]:
     name = value["name"]
     if not isinstance(name, str) or not name.strip():
         return (Broken(name.reason if isinstance(name, Flaw) else "the name is no text"),)
-    return (_call(name.strip(), value),)
+    return (_call(name, value),)
 
 
 def _call(name: str, value: dict[str, Any]) -> Call:
@@ -142,11 +142,14 @@ def call(name: str, arguments: Any) -> Call:
 
 
 def find_flaw(value: Any) -> str:
-    """The reason of the first flaw in a value tree, or an empty string."""
-    if isinstance(value, Flaw):
-        return value.reason
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return next((reason for reason in map(find_flaw, value) if reason), "")
+    """The reason of a flaw in a value tree, or an empty string."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Flaw):
+            return value.reason
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
     return ""

@@ -2,9 +2,9 @@
 
 In: the response, the formats to look for. Out: `Response`.
 
-A format with a marker counts wherever the marker stands, because an engine would run the call. Formats
-without one count only where no marked call is, no sentence runs around them, and they do not stand in a code
-block beside prose: there they are being talked about.
+A format with a marker counts wherever the marker stands, because an engine would run the call, save in inline
+code. Formats without one count only where no sentence runs around them and they do not stand in a code block
+beside prose: there they are being talked about.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from verifiers.tool_calls.call import MAX_TEXT, Broken, Item
 from verifiers.tool_calls.formats import FORMATS, openai, pythonic
+from verifiers.tool_calls.json_text import NotJson, loads
 from verifiers.tool_calls.scan import Place, Stretch, scan
 
 NAMES = frozenset(form.name for form in FORMATS)
@@ -39,6 +40,7 @@ _STOP_TOKENS = (
     "</s>", "<｜end▁of▁sentence｜>",
 )  # fmt: skip
 _FENCE = re.compile(r"```[\w+-]*")
+_CALL_KEYS = frozenset({"name", "arguments", "parameters", "function", "tool", "tool_name", "tool_calls"})
 _WORD = re.compile(r"[^\W_]")
 
 
@@ -66,9 +68,19 @@ def read(response: str, formats: frozenset[str]) -> Response:
         items = pythonic.read_unbracketed(visible)
     if not items and (others := _counted(text, places, hidden)):
         items = (Broken(f"a call in another format than {', '.join(sorted(formats))}"),) * len(others)
-    if not items and visible.startswith(("{", "[{", "[[")):
+    if not items and visible.startswith(("{", "[{", "[[")) and not _is_data(visible):
         items = (Broken("neither a call nor prose"),)
     return Response(items, _WORD.search(visible) is not None)
+
+
+def _is_data(text: str) -> bool:
+    """Whether `text` is JSON without the keys of a call: an answer that happens to be JSON."""
+    try:
+        value = loads(text)
+    except NotJson:
+        return False
+    first = value[0] if isinstance(value, list) and value else value
+    return isinstance(first, dict) and not _CALL_KEYS & first.keys()
 
 
 def _without_stop_tokens(response: str) -> str:
@@ -79,20 +91,17 @@ def _without_stop_tokens(response: str) -> str:
 
 
 def _counted(text: str, places: list[Place], hidden: list[Stretch]) -> tuple[Item, ...]:
-    """The items that count: those with a marker if there are any, else the others where they stand free."""
-    marked = [place for place in places if not place.form.bare and not _quoted(text, place)]
-    if marked:
-        return tuple(item for place in marked for item in place.items)
-    free = [place for place in places if place.form.bare and place.stands]
-    if any(place.fenced for place in free):
-        beside = _remainder(text, sorted([*hidden, *((place.start, place.end) for place in free)]))
+    """The items that count, in order: those with a marker, and the others where they stand free."""
+    counted = [place for place in places if place.stands and not _quoted(text, place)]
+    if any(place.fenced for place in counted):
+        beside = _remainder(text, sorted([*hidden, *((place.start, place.end) for place in counted)]))
         if _WORD.search(_FENCE.sub("", beside)):
-            free = [place for place in free if not place.fenced]
-    return tuple(item for place in free for item in place.items)
+            counted = [place for place in counted if not place.fenced]
+    return tuple(item for place in counted for item in place.items)
 
 
 def _quoted(text: str, place: Place) -> bool:
-    """Whether a marked call stands in inline code: between single backticks."""
+    """Whether a call stands in inline code: between single backticks."""
     before, after = text[max(0, place.start - 2) : place.start], text[place.end : place.end + 2]
     return before.endswith("`") and after.startswith("`") and before != "``" and after != "``"
 

@@ -18,7 +18,7 @@ from verifiers.tool_calls.python_strings import STRING, unquote
 NAME = r"[^\W\d][\w.]*+"
 
 _TOKEN = re.compile(
-    rf"\s*+(?:(?P<string>{STRING})|(?P<number>(?:\d[\d_]*+(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?(?![\w.]))"
+    rf"\s*+(?:(?P<string>{STRING})|(?P<number>(?:[0-9][0-9_]*+(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?![\w.]))"
     rf"|(?P<name>{NAME})|(?P<mark>\S))",
     re.DOTALL,
 )
@@ -53,6 +53,11 @@ class Scanner:
         self.lexeme = match[self.kind] if match and self.kind else ""
         self._next = match.end() if match else self._next
         return passed
+
+    @property
+    def spent(self) -> bool:
+        """Whether the text had more tokens than are read."""
+        return self._left <= 0
 
     def take(self, mark: str) -> bool:
         """Whether the current token is `mark`; if so it is passed."""
@@ -143,7 +148,7 @@ def _number(digits: str, sign: int) -> Any:
     if len(digits) > MAX_DIGITS:
         return Flaw(f"a number of {len(digits)} digits")
     try:
-        number = int(digits) if digits.replace("_", "").isdecimal() else float(digits)
+        number = int(digits, 0) if digits.replace("_", "").isdecimal() else float(digits)
     except ValueError:
         return Flaw(f"{digits[:20]} is no number")
     return sign * number if abs(number) != float("inf") else Flaw(f"{digits[:20]} is no finite number")

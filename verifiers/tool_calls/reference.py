@@ -18,8 +18,9 @@ from typing import Any
 
 from verifiers.tool_calls import parse
 from verifiers.tool_calls.call import MAX_CALLS, Call
+from verifiers.tool_calls.dialects import SchemaError
 from verifiers.tool_calls.json_text import NotJson, call, find_flaw, loads
-from verifiers.tool_calls.schema import Parameters, SchemaError
+from verifiers.tool_calls.schema import Parameters
 
 CACHED_REFERENCES = 1024
 
@@ -86,8 +87,17 @@ def _compiled(snapshot: str) -> Reference:
     tools = _tools(_decoded(source.get("tools")) or [])
     calls = _calls(_decoded(source["calls"]))
     for wanted in calls:
-        tools.setdefault(wanted.name, Parameters(None))
+        _check_possible(wanted, tools.setdefault(wanted.name, Parameters(None)))
     return Reference(tools, calls, _flag(source, "ordered"), _flag(source, "normalise"), _formats(source))
+
+
+def _check_possible(wanted: Expected, parameters: Parameters) -> None:
+    """Refuses exact arguments that no valid call can equal; values of the wrong type are not among them."""
+    if wanted.alternatives:
+        return
+    for parameter, reason in parameters.errors(wanted.arguments):
+        if parameter is None or parameter not in wanted.arguments:
+            raise UnusableReference(f"the arguments wanted of {wanted.name} break its schema: {reason}")
 
 
 def _decoded(value: Any) -> Any:
@@ -125,7 +135,7 @@ def _tools(listed: Any) -> dict[str, Parameters]:
         tool = entry.get("function", entry) if isinstance(entry, dict) else entry
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"].strip():
             raise UnusableReference(f"tools[{index}] has no name")
-        name = tool["name"].strip()
+        name = tool["name"]
         try:
             parameters = Parameters(_decoded(tool.get("parameters", tool.get("input_schema"))))
         except SchemaError as error:
@@ -158,7 +168,7 @@ def _expected(index: int, entry: Any) -> Expected:
     entry = entry.get("function", entry) if isinstance(entry, dict) else entry
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or not entry["name"].strip():
         raise UnusableReference(f"calls[{index}] has no name")
-    name = entry["name"].strip()
+    name = entry["name"]
     if "accepted" in entry:
         accepted = _decoded(entry["accepted"])
         if not isinstance(accepted, dict):

@@ -1,48 +1,30 @@
-"""A tool's parameter schema: read with other dialects' type names, checked, and used for types and defaults.
+"""One tool's parameters: validates arguments, gives bare text its type, knows defaults.
 
-In: the `parameters` of a tool. Out: `Parameters`, which validates arguments, gives bare text its type and
-knows defaults.
+In: the `parameters` of a tool. Out: `Parameters`.
 
-Validation is the jsonschema library's, imported on first use, with the keywords replaced that raise or
-are wrong on numbers models write (`multipleOf`) or quadratic in what they write (`uniqueItems`), with 5.0
-an integer in every draft, and with no reference ever fetched.
+Validation is the jsonschema library's, imported on first use, with the keywords replaced that raise or are
+wrong on numbers models write (`multipleOf`) or quadratic in what they write (`uniqueItems`), with 5.0 an
+integer, and with no reference ever fetched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
 from verifiers.tool_calls.call import Flaw, Text
 from verifiers.tool_calls.compare import identity
+from verifiers.tool_calls.dialects import SchemaError, object_schema
 from verifiers.tool_calls.json_text import NotJson, loads
 from verifiers.tool_calls.python_literals import literal
 
 MAX_REFERENCES = 16
 """Steps along `$ref` before a schema counts as circular."""
 
-_TYPES = {
-    "dict": "object", "object": "object", "hashmap": "object", "map": "object", "mapping": "object",
-    "float": "number", "double": "number", "number": "number", "decimal": "number",
-    "int": "integer", "integer": "integer", "long": "integer", "short": "integer", "byte": "integer",
-    "str": "string", "string": "string", "char": "string",
-    "bool": "boolean", "boolean": "boolean",
-    "tuple": "array", "list": "array", "array": "array", "arraylist": "array", "set": "array",
-    "null": "null", "none": "null",
-}  # fmt: skip
-_SUBSCHEMAS = ("items", "additionalProperties", "contains", "not", "if", "then", "else", "propertyNames")
-_SUBSCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems", "items")
-_SUBSCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
-
-
 MAX_ERRORS = 50
 """Violations listed of one call's arguments."""
-
-
-class SchemaError(ValueError):
-    """The schema itself cannot be used; says why."""
 
 
 class Parameters:
@@ -52,10 +34,9 @@ class Parameters:
         """Reads a schema.
 
         Raises:
-            SchemaError: it is no JSON Schema in any draft, even with its type names translated.
+            SchemaError: it is no JSON Schema in any dialect known.
         """
-        self.schema = _standard(_as_object_schema(declared))
-        self._validator = _validator(self.schema)
+        self.schema = object_schema(declared)
 
     def errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str | None, str]]:
         """The parameter (None for the arguments as a whole) and reason of each way the schema is broken.
@@ -66,19 +47,17 @@ class Parameters:
             SchemaError: the schema turned out unusable, for example a reference that leads nowhere.
         """
         try:
-            for count, error in enumerate(self._validator.iter_errors(arguments)):
+            for count, error in enumerate(_validator(self.schema).iter_errors(arguments)):
                 if count == MAX_ERRORS:
                     yield None, "the schema is broken throughout"
                     return
                 path = error.absolute_path
                 yield (str(path[0]) if path else None), str(error.message)
-        except Exception as error:  # noqa: BLE001 - foreign code over a foreign schema: regexes, references, recursion
+        except Exception as error:  # noqa: BLE001 - foreign code over a foreign schema: references, recursion, kinds
             raise SchemaError(f"{type(error).__name__}: {str(error)[:100]}") from None
 
     def typed(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """`arguments` with every `Text` turned into a value of its parameter's type where it can be."""
-        if not any(isinstance(value, Text) for value in arguments.values()):
-            return arguments
         return {
             name: _typed(value, self._types(self.property(self.schema, name)))
             if isinstance(value, Text)
@@ -88,17 +67,13 @@ class Parameters:
 
     def property(self, schema: Any, name: str) -> Any:
         """The schema of property `name` of an object of `schema`; None where nothing is said."""
-        properties = self.resolved(schema).get("properties")
-        return properties.get(name) if isinstance(properties, dict) else None
+        return self.resolved(schema).get("properties", {}).get(name)
 
     def element(self, schema: Any, index: int) -> Any:
         """The schema of one element of an array of `schema`."""
         resolved = self.resolved(schema)
-        for key in ("prefixItems", "items"):
-            listed = resolved.get(key)
-            if isinstance(listed, list) and index < len(listed):
-                return listed[index]
-        return resolved.get("items")
+        first = resolved.get("prefixItems", [])
+        return first[index] if index < len(first) else resolved.get("items")
 
     def default(self, schema: Any, name: str) -> Any:
         """The default of property `name`, or `Flaw` when there is none."""
@@ -112,10 +87,9 @@ class Parameters:
         for _ in range(MAX_REFERENCES):
             if not isinstance(schema, dict):
                 return {}
-            reference = schema.get("$ref")
-            if not isinstance(reference, str):
+            if "$ref" not in schema:
                 return schema
-            schema = self._pointed(reference)
+            schema = self._pointed(schema["$ref"])
         return {}
 
     def _pointed(self, reference: str) -> Any:
@@ -123,20 +97,19 @@ class Parameters:
         if not reference.startswith("#"):
             return None
         for step in reference[1:].split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
-            found = found.get(step) if isinstance(found, dict) else None
+            key = step.replace("~1", "/").replace("~0", "~")
+            found = found.get(key) if isinstance(found, dict) else None
         return found
 
     def _types(self, schema: Any, depth: int = 0) -> list[str]:
+        """The types a value of `schema` can have; empty where any can be."""
         resolved = self.resolved(schema)
         declared = resolved.get("type", [])
-        types = [declared] if isinstance(declared, str) else [str(name) for name in declared]
+        types = [declared] if isinstance(declared, str) else list(declared)
         if not types and depth < MAX_REFERENCES:
             for branch in (*resolved.get("anyOf", ()), *resolved.get("oneOf", ())):
                 types += self._types(branch, depth + 1)
-        if not types:
-            types = sorted({_type_name(value) for value in resolved.get("enum", ())})
-        return types
+        return types or sorted({_type_name(value) for value in resolved.get("enum", ())})
 
 
 def _type_name(value: Any) -> str:
@@ -169,92 +142,34 @@ def _typed(text: Text, types: list[str]) -> Any:
     return raw
 
 
-def _as_object_schema(declared: object) -> dict[str, Any]:
-    """`declared` as the schema of an object; a bare map of parameters becomes its properties."""
-    if declared is None:
-        return {"type": "object"}
-    if not isinstance(declared, dict):
-        raise SchemaError(f"parameters must be an object, not {type(declared).__name__}")
-    known = ("properties", "$ref", "anyOf", "oneOf", "allOf", "required", "additionalProperties", "$schema")
-    if isinstance(declared.get("type"), str) or any(key in declared for key in known):
-        return declared
-    if declared and all(isinstance(value, dict) for value in declared.values()):
-        return {"type": "object", "properties": declared}
-    return declared
+def _validator(schema: dict[str, Any]) -> Any:
+    from referencing import Registry
 
-
-def _standard(schema: Any) -> Any:
-    """`schema` in JSON Schema's own type names; a type nobody knows (`any`) constrains nothing."""
-    if not isinstance(schema, dict):
-        return schema
-    result = dict(schema)
-    if "type" in result:
-        declared = result.pop("type")
-        names = [_standard_type(name) for name in (declared if isinstance(declared, list) else [declared])]
-        if all(names):
-            result["type"] = names if isinstance(declared, list) else names[0]
-    if not isinstance(result.get("required", []), list):
-        del result["required"]
-    for key in _SUBSCHEMAS:
-        if isinstance(result.get(key), dict):
-            result[key] = _standard(result[key])
-    for key in _SUBSCHEMA_LISTS:
-        if isinstance(result.get(key), list):
-            result[key] = [_standard(branch) for branch in result[key]]
-    for key in _SUBSCHEMA_MAPS:
-        if isinstance(result.get(key), dict):
-            result[key] = {name: _standard(branch) for name, branch in result[key].items()}
-    return result
-
-
-def _standard_type(name: object) -> str | None:
-    """The JSON Schema type of a name as datasets write it: `dict`, `int, optional`, `List[int]`."""
-    if not isinstance(name, str):
-        return None
-    return _TYPES.get(name.split(",")[0].split("[")[0].strip().casefold())
+    return _validator_class()(schema, registry=Registry())
 
 
 @cache
-def _validator_classes() -> dict[str, Any]:
-    """The drafts' validators, adapted as the module says; the newest first."""
-    from jsonschema import validators
+def _validator_class() -> Any:
+    """The validator of draft 2020-12, adapted as the module says."""
+    from jsonschema import Draft202012Validator, validators
+    from jsonschema.exceptions import ValidationError
 
     def multiple_of(_: Any, factor: Any, instance: Any, __: Any) -> Iterator[Any]:
         if _is_number(instance) and (Fraction(str(instance)) / Fraction(str(factor))).denominator != 1:
-            yield jsonschema_error(f"{str(instance)[:40]} is no multiple of {factor}")
+            yield ValidationError(f"{str(instance)[:40]} is no multiple of {factor}")
+
+    def required(_: Any, names: Any, instance: Any, __: Any) -> Iterator[Any]:
+        for name in names if isinstance(instance, dict) else ():
+            if name not in instance:
+                yield ValidationError(f"{name!r} is required", path=[name])
 
     def unique_items(_: Any, wanted: Any, instance: Any, __: Any) -> Iterator[Any]:
         if wanted and isinstance(instance, list) and len(set(map(identity, instance))) < len(instance):
-            yield jsonschema_error("an element is given twice")
+            yield ValidationError("an element is given twice")
 
-    from jsonschema.exceptions import ValidationError as jsonschema_error
-
-    classes = {}
-    for name in ("Draft202012Validator", "Draft7Validator", "Draft4Validator"):
-        base = getattr(validators, name)
-        checker = base.TYPE_CHECKER.redefine("integer", _is_integer)
-        replaced = {"multipleOf": multiple_of, "uniqueItems": unique_items}
-        classes[name] = validators.extend(base, replaced, type_checker=checker)
-    return classes
-
-
-def _validator(schema: Mapping[str, Any]) -> Any:
-    from jsonschema.exceptions import SchemaError as DraftError
-    from referencing import Registry
-
-    problem = ""
-    for validator in _validator_classes().values():
-        try:
-            validator.check_schema(schema)
-        except DraftError as error:
-            problem = problem or str(error.message)
-            continue
-        except RecursionError:
-            raise SchemaError("the schema is nested too deeply") from None
-        return validator(
-            {key: value for key, value in schema.items() if key != "$schema"}, registry=Registry()
-        )
-    raise SchemaError(f"no JSON Schema: {problem[:150]}")
+    replaced = {"multipleOf": multiple_of, "required": required, "uniqueItems": unique_items}
+    checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+    return validators.extend(Draft202012Validator, replaced, type_checker=checker)
 
 
 def _is_number(value: Any) -> bool:

@@ -86,9 +86,11 @@ class _Made:
         return TOOL + ARGUMENTS + OUTCOME, ""
 
     def _listed(self, parameter: str, expected: Expected) -> bool:
-        """Whether the reference itself gives this value to `parameter`."""
-        if parameter not in expected.arguments or parameter not in self._arguments:
+        """Whether the reference itself gives this value to `parameter`, or says it may be left out."""
+        if parameter not in expected.arguments:
             return False
+        if parameter not in self._arguments:
+            return expected.alternatives and "" in expected.arguments[parameter]
         same = self._exact.alternative if expected.alternatives else self._exact.equal
         return same(self._arguments[parameter], expected.arguments[parameter], None)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from verifiers.tool_calls.call import MAX_CALLS, Broken, Format, Item, Reading
+from verifiers.tool_calls.call import MAX_CALLS, Broken, Format, Item, Reading, begins_line
 from verifiers.tool_calls.json_text import NotJson, decode, items_of
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -60,8 +60,7 @@ def _unreadable(text: str, start: int) -> Reading:
     end = border.start() if border else len(text)
     closed = text.startswith(CLOSE, end)
     content = text[body:end]
-    before = text[max(0, start - 80) : start].rpartition("\n")[2]
-    alone = not before.strip() and not content.partition("\n")[0].strip()
+    alone = begins_line(text, start) and not content.partition("\n")[0].strip()
     if alone or _CALL_LIKE.search(content) or (closed and not content.strip()):
         return Reading((Broken("no JSON object in the tag"),), end + (len(CLOSE) if closed else 0))
     return Reading((), body)

@@ -12,7 +12,8 @@ from verifiers.tool_calls.call import MAX_CALLS, Broken, Format, Item, Reading
 from verifiers.tool_calls.json_text import NotJson, decode, items_of
 
 TAG = "<|python_tag|>"
-BARE_OBJECT = r'\{\s*"(?:name|arguments|parameters|type|function|id|index|role|content|tool_calls)"\s*:'
+_KEYS = "name|arguments|parameters|type|function|id|index|role|content|tool_calls|object|choices"
+BARE_OBJECT = rf'\{{\s*"(?:{_KEYS})"\s*:'
 BARE_LIST = r"\[\s*" + BARE_OBJECT
 
 _NEXT = re.compile(r'[\s;,]*(?=\[?\{\s*")')

@@ -1,8 +1,9 @@
 """OpenAI: a chat message `{"role": …, "content": …, "tool_calls": [{"type": "function", "function": {…}}]}`.
 
-In: a text and the place of a `{`, or of a `[` before one. Out: the message's calls. A bare list of
-`tool_calls` entries, one entry alone and the older `function_call` key are read too. Arguments are a JSON
-string; an object in its place is accepted.
+In: a text and the place of a `{`, or of a `[` before one. Out: the message's calls.
+
+A bare list of `tool_calls` entries, one entry alone, a chat completion around the message and the older
+`function_call` key are read too. Arguments are a JSON string; an object in its place is accepted.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from verifiers.tool_calls.formats.llama3_json import BARE_LIST, BARE_OBJECT
 from verifiers.tool_calls.json_text import NotJson, decode, items_of, loads
 
 _MESSAGE_KEYS = frozenset({"role", "content", "tool_calls", "function_call"})
-_MESSAGE = re.compile(r'\s*\{\s*"(?:role|content|tool_calls|function_call|refusal|id)"')
+_MESSAGE = re.compile(r'\s*\{\s*"(?:role|content|tool_calls|function_call|refusal|id|object|choices)"')
 
 
 def read(text: str, start: int) -> Reading | None:
@@ -24,6 +25,7 @@ def read(text: str, start: int) -> Reading | None:
         value, end = decode(text, start)
     except NotJson:
         return None
+    value = _unpacked(value)
     if _is_message(value):
         return Reading(_message_items(value), end)
     entries = value if isinstance(value, list) else [value]
@@ -37,13 +39,20 @@ def content(text: str) -> str | None:
     if not _MESSAGE.match(text):
         return None
     try:
-        value = loads(text)
+        value = _unpacked(loads(text))
     except NotJson:
         return None
     if not _is_message(value) or _message_items(value):
         return None
     said = value.get("content")
     return said if isinstance(said, str) else ""
+
+
+def _unpacked(value: Any) -> Any:
+    """The message in a chat completion's first choice; any other value as it is."""
+    choices = value.get("choices") if isinstance(value, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first["message"] if isinstance(first, dict) and isinstance(first.get("message"), dict) else value
 
 
 def _is_message(value: Any) -> bool:

@@ -33,7 +33,8 @@ def read(text: str, start: int) -> Reading | None:
                 scanner.need("]")
                 break
     except Unreadable as error:
-        return Reading((Broken(f"no list of calls: {error}"),), max(scanner.end, start + 1))
+        end = len(text) if scanner.spent else max(scanner.end, start + 1)
+        return Reading((Broken(f"no list of calls: {error}"),), end)
     return Reading(tuple(items), scanner.end)
 
 

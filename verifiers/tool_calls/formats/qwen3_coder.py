@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from verifiers.tool_calls.call import MAX_CALLS, Broken, Call, Flaw, Format, Item, Reading, Text
+from verifiers.tool_calls.call import MAX_CALLS, Broken, Call, Flaw, Format, Item, Reading, Text, begins_line
 from verifiers.tool_calls.json_text import find_flaw
 
 _FUNCTION = re.compile(r"\s*<function=\s*[\"']?([^<>\"'\n]{1,256}?)[\"']?\s*>")
@@ -19,6 +19,7 @@ _VALUE_END = re.compile(
     r"(?P<close></parameter>)(?=\s*+(?:<parameter=|</function>|</tool_call>|\Z))|(?=\n\s*+<parameter=)"
 )
 _FUNCTION_END = re.compile(r"\s*+(?:</function>\s*+(?:</tool_call>)?|</tool_call>|\Z)")
+_INSIDE = re.compile(r"\s*+(?:<parameter|</function>|\Z)")
 _OPEN = re.compile(r"\s*<tool_call>\s*(?=<function=)|\s*(?=<function=)")
 
 
@@ -33,8 +34,17 @@ def read(text: str, start: int) -> Reading | None:
             position = opened.end() + len("<function=")
             break
         item, position = _function(text, head[1].strip(), head.end())
+        if isinstance(item, Broken) and not items and _is_mention(text, start, head.end()):
+            break
         items.append(item)
+    if not items and text.startswith("<function=", start):
+        return Reading((), start + 1)
     return Reading(tuple(items), max(position, start + 1)) if items else None
+
+
+def _is_mention(text: str, start: int, end: int) -> bool:
+    """Whether a sentence runs through a function tag that nothing belonging to a call follows."""
+    return not begins_line(text, start) and not _INSIDE.match(text, end)
 
 
 def _function(text: str, name: str, position: int) -> tuple[Item, int]:
