@@ -137,6 +137,22 @@ def test_any_text_passes_through(make_judge):
     assert all(judge.judged[text].verdict.outcome == "correct" for text in texts)
 
 
+def test_an_item_costs_the_caller_under_60_microseconds_of_processor_time(make_judge):
+    judge = make_judge(workers=1)
+    judge("42")
+    judge.wait_for("42")
+    count = 8_000
+    began = time.process_time()
+    for start in range(0, count, 32):
+        keys = range(start, start + 32)
+        judge.workers.submit(
+            [Item(key, "worker_cases:Contains", "so 42", '{"answer": "42"}') for key in keys]
+        )
+    judge.workers.close()
+    assert len(judge.judged) == count + 1
+    assert (time.process_time() - began) / count < 60e-6
+
+
 def test_a_slow_item_holds_back_neither_those_before_it_nor_those_behind(make_judge):
     judge = make_judge(workers=2, deadline_s=60.0)
     judge("42 warm up")
