@@ -15,7 +15,10 @@ MAX_CALLS = 64
 MAX_DEPTH = 64
 """Nesting of one value. Checked before decoding: what Python's own limit allows depends on the caller."""
 
-MAX_TEXT = 500_000
+MAX_PARAMETERS = 256
+"""Parameters of one call in a format that marks each by a tag."""
+
+MAX_TEXT = 400_000
 """Characters of a response outside thinking."""
 
 MAX_MARKS = 20_000

@@ -35,27 +35,27 @@ class Comparison:
     def equal(self, actual: Any, expected: Any, schema: Any) -> bool:
         """Whether `actual` is `expected`."""
         if isinstance(expected, dict):
-            return isinstance(actual, dict) and self._properties(actual, expected, schema, self.equal)
+            return isinstance(actual, dict) and self._properties(actual, expected, schema, alternatives=False)
         if isinstance(expected, list):
             return self._elements(actual, expected, schema, self.equal)
         return self._scalar(actual, expected)
 
     def accepted(self, actual: Any, expected: dict[str, Any], schema: Any) -> bool:
         """Whether every property of `actual` is among the alternatives that `expected` lists for it."""
-        return isinstance(actual, dict) and self._properties(actual, expected, schema, self.alternative)
+        return isinstance(actual, dict) and self._properties(actual, expected, schema, alternatives=True)
 
     def alternative(self, actual: Any, listed: Any, schema: Any) -> bool:
         """Whether `actual` is one of `listed`; a value that is no list is the only one."""
-        return any(
-            self._one(actual, value, schema) for value in (listed if isinstance(listed, list) else [listed])
-        )
+        if not isinstance(listed, list):
+            return self._one(actual, listed, schema)
+        return any(self._one(actual, value, schema) for value in listed if value != "")
 
     def _one(self, actual: Any, value: Any, schema: Any) -> bool:
         if isinstance(value, dict):
             return self.accepted(actual, value, schema)
         if isinstance(value, list):
             return self._elements(actual, value, schema, self._one)
-        return value != "" and self._scalar(actual, value)
+        return self._scalar(actual, value)
 
     def _elements(
         self, actual: Any, expected: list[Any], schema: Any, same: Callable[[Any, Any, Any], bool]
@@ -68,28 +68,30 @@ class Comparison:
         )
 
     def _properties(
-        self,
-        actual: dict[str, Any],
-        expected: dict[str, Any],
-        schema: Any,
-        same: Callable[[Any, Any, Any], bool],
+        self, actual: dict[str, Any], expected: dict[str, Any], schema: Any, *, alternatives: bool
     ) -> bool:
-        alternatives = same == self.alternative
-        for name in {**expected, **actual}:
-            default = self.defaults.default(schema, name)
-            if name not in actual:
-                if alternatives and isinstance(expected[name], list) and "" in expected[name]:
-                    continue
-                if isinstance(default, Flaw) or not same(default, expected[name], None):
-                    return False
-            elif name not in expected:
-                if isinstance(default, Flaw) or not self.equal(actual[name], default, None):
-                    return False
-            elif not same(actual[name], expected[name], self.defaults.property(schema, name)):
-                optional = alternatives and isinstance(expected[name], list) and "" in expected[name]
-                if not optional or isinstance(default, Flaw) or not self.equal(actual[name], default, None):
-                    return False
-        return True
+        return all(
+            self._property(name, actual, expected, schema, alternatives) for name in {**expected, **actual}
+        )
+
+    def _property(
+        self, name: str, actual: dict[str, Any], expected: dict[str, Any], schema: Any, alternatives: bool
+    ) -> bool:
+        same = self.alternative if alternatives else self.equal
+        wanted = expected.get(name)
+        if (
+            name in actual
+            and name in expected
+            and same(actual[name], wanted, self.defaults.property(schema, name))
+        ):
+            return True
+        may_be_absent = alternatives and isinstance(wanted, list) and "" in wanted
+        default = self.defaults.default(schema, name)
+        if isinstance(default, Flaw):
+            return may_be_absent and name not in actual
+        if name in actual:
+            return (may_be_absent or name not in expected) and self.equal(actual[name], default, None)
+        return may_be_absent or same(default, wanted, None)
 
     def _scalar(self, actual: Any, expected: Any) -> bool:
         if isinstance(expected, bool) or isinstance(actual, bool):

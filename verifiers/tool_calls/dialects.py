@@ -33,7 +33,6 @@ _NUMBER = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
      "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"}
 )  # fmt: skip
-_OBJECT_KEYWORDS = _LIST | _MAP | {"$ref", "required", "additionalProperties", "$schema"}
 
 
 class SchemaError(ValueError):
@@ -50,11 +49,14 @@ def object_schema(declared: object) -> dict[str, Any]:
         return {"type": "object"}
     if not isinstance(declared, dict):
         raise SchemaError(f"parameters must be an object, not {type(declared).__name__}")
-    is_map = declared and not _OBJECT_KEYWORDS & declared.keys() and not isinstance(declared.get("type"), str)
-    if is_map and all(isinstance(value, dict) for value in declared.values()):
+    if declared and all(map(_describes_parameter, declared.values())):
         declared = {"type": "object", "properties": declared}
     schema: dict[str, Any] = _standard({key: value for key, value in declared.items() if key != "$schema"})
     return schema
+
+
+def _describes_parameter(value: Any) -> bool:
+    return isinstance(value, dict) and any(isinstance(value.get(key), str) for key in ("type", "description"))
 
 
 def _standard(schema: Any) -> Any:

@@ -79,9 +79,8 @@ class _Made:
         for parameter, reason in self._errors:
             if parameter is None or not self._listed(parameter, expected):
                 return TOOL, f"{expected.name}: {reason}"
-        schema = self._parameters.schema
         same = self._comparison.accepted if expected.alternatives else self._comparison.equal
-        if not same(self._arguments, expected.arguments, schema):
+        if not same(self._arguments, expected.arguments, self._parameters.schema):
             return TOOL + ARGUMENTS, f"{expected.name}: other arguments than wanted"
         return TOOL + ARGUMENTS + OUTCOME, ""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from verifiers.tool_calls.call import Broken, Call, Flaw, Format, Reading, Text
+from verifiers.tool_calls.call import MAX_PARAMETERS, Broken, Call, Flaw, Format, Reading, Text
 from verifiers.tool_calls.json_text import NotJson, find_flaw, loads
 
 OPENER = r"<[｜|]DSML[｜|]invoke\b"
@@ -29,7 +29,10 @@ def read(text: str, start: int) -> Reading | None:
         return Reading((Broken("the invoke tag has no name"),), start + 1)
     arguments: dict[str, Any] = {}
     position = head.end()
-    while parameter := _PARAMETER.match(text, position):
+    for _ in range(MAX_PARAMETERS):
+        parameter = _PARAMETER.match(text, position)
+        if parameter is None:
+            break
         close = _CLOSE.search(text, parameter.end())
         if close is None:
             return Reading((Broken(f"parameter {parameter[1]} is not closed"),), len(text))

@@ -10,7 +10,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from verifiers.tool_calls.call import MAX_CALLS, Broken, Call, Flaw, Format, Item, Reading, Text, begins_line
+from verifiers.tool_calls.call import (
+    MAX_CALLS,
+    MAX_PARAMETERS,
+    Broken,
+    Call,
+    Flaw,
+    Format,
+    Item,
+    Reading,
+    Text,
+    begins_line,
+)
 from verifiers.tool_calls.json_text import find_flaw
 
 _FUNCTION = re.compile(r"\s*<function=\s*[\"']?([^<>\"'\n]{1,256}?)[\"']?\s*>")
@@ -49,7 +60,10 @@ def _is_mention(text: str, start: int, end: int) -> bool:
 
 def _function(text: str, name: str, position: int) -> tuple[Item, int]:
     arguments: dict[str, Any] = {}
-    while head := _PARAMETER.match(text, position):
+    for _ in range(MAX_PARAMETERS):
+        head = _PARAMETER.match(text, position)
+        if head is None:
+            break
         key, start = head[1].strip(), head.end()
         found = _value_end(text, start)
         if found is None:
