@@ -21,8 +21,10 @@ from typing import Any, TypeAlias
 MAX_BITS = 24_000
 """Size of an integer coefficient; 2006! needs 19,100."""
 MAX_TERMS = 400
-STEPS = 5_000
-"""Steps of about 2 microseconds that one reading or one comparison may take."""
+MAX_NAME = 8_000
+"""Characters in the name of an atom."""
+STEPS = 2_500
+"""Steps of about 5 microseconds that one reading or one comparison may take."""
 
 
 class UnreadableError(ValueError):
@@ -261,9 +263,12 @@ def _without(poly: Poly, shared: Mapping[Atom, Exponent]) -> Poly:
 
 
 def poly_text(poly: Poly) -> str:
-    """A canonical text of `poly`."""
+    """A canonical text of `poly`; hexadecimal, as the decimal text of a huge integer is costly."""
     terms = sorted(("*".join(f"{a.kind}:{a.name}^{e}" for a, e in m), c) for m, c in poly.items())
-    return " + ".join(f"{c}*{m}" if m else str(c) for m, c in terms) or "0"
+    text = " + ".join(f"{c:x}*{m}" if m else f"{c:x}" for m, c in terms) or "0"
+    if len(text) > MAX_NAME:
+        raise TooHardError("a function of a very long expression")
+    return text
 
 
 def integer(value: int) -> Ratio:

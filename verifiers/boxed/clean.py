@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from verifiers.boxed.symbols import SUBSCRIPTS, SUPERSCRIPTS, UNICODE
 
@@ -35,6 +36,8 @@ _MAX_WRAPPERS = 40
 def clean(text: str) -> str:
     """`text` without wrappers, spacing commands and Unicode twins, thousands joined."""
     text = text if text.isascii() else _plain_characters(text)
+    if "\\\\" in text and "\\begin" not in text:  # escaped once too often, as in JSON: no line breaks here
+        text = text.replace("\\\\", "\\")
     text = _unwrapped(text)
     text = _THIN_THOUSANDS.sub(lambda found: found[1] + _NOT_DIGITS.sub("", found[2]), text)
     text = _DROPPED.sub("", text)
@@ -51,6 +54,7 @@ def _plain_characters(text: str) -> str:
     return "".join(_plain_character(character) for character in text)
 
 
+@lru_cache(maxsize=1024)
 def _plain_character(character: str) -> str:
     if character in UNICODE:
         return UNICODE[character]

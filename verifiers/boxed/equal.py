@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from math import gcd
 from typing import Literal
 
 from verifiers.boxed.algebra import (
@@ -26,7 +27,7 @@ from verifiers.boxed.algebra import (
 )
 from verifiers.boxed.clean import squeezed
 from verifiers.boxed.numeric import decimal_value, equal, is_zero, sign
-from verifiers.boxed.read import read
+from verifiers.boxed.read import MAX_READ, read
 from verifiers.boxed.regions import same_region
 from verifiers.boxed.relations import as_region
 from verifiers.boxed.values import (
@@ -77,7 +78,7 @@ def same(first: str, second: str, conventions: Conventions) -> bool:
             lists = [value for value in (ones[-1], others[-1]) if isinstance(value, Many)]
             return len(lists) == 2 and comparison.same(lists[0], lists[1])
     except UnreadableError:
-        return squeezed(first) == squeezed(second)
+        return len(first) + len(second) <= 2 * MAX_READ and squeezed(first) == squeezed(second)
 
 
 def _is_whole(text: str) -> bool:
@@ -160,16 +161,16 @@ class _Comparison:
                     two.rows[0] if len(two.rows) == 1 else tuple(row[0] for row in two.rows if len(row) == 1)
                 )
                 return self._in_order(one.items, vector)
-            case Clock(half="", second=0), Proportion():
+            case Clock(), Proportion() if _may_be_ratio(one):
                 return _proportional(_clock_terms(one), two.terms)
-            case Clock(half="", second=0), Quantity():
+            case Clock(), Quantity() if _may_be_ratio(one):
                 return _is_quotient(_clock_terms(one), two)
             case Proportion(), Quantity():
                 return _is_quotient(one.terms, two)
             case Residue(), Quantity():
                 return two.unit is None and not two.percent and equal(one.value, two.value)
             case Based(), Quantity():
-                return one.digits.isdigit() and as_integer(two.value) == int(one.digits) and two.unit is None
+                return two.unit is None and _digits_value(one) == as_integer(two.value)
             case _:
                 return False
 
@@ -178,6 +179,8 @@ class _Comparison:
     def _quantities(self, one: Quantity, two: Quantity) -> bool:
         if one.percent != two.percent:
             share, plain = (one, two) if one.percent else (two, one)
+            if plain.unit is not None and plain.unit.kind:
+                return False
             mode = self.conventions.percent
             hundredth = share.value / integer(100)
             return (mode != "number" and self._numbers(hundredth, plain.value)) or (
@@ -291,6 +294,16 @@ def _is_quotient(terms: tuple[Ratio, ...], quantity: Quantity) -> bool:
     if len(terms) != 2 or quantity.unit is not None or quantity.percent or is_zero(terms[1].num):
         return False
     return equal(terms[0] / terms[1], quantity.value)
+
+
+def _digits_value(based: Based) -> int | None:
+    """The digits as a decimal number, for answers that leave the base out."""
+    return int(based.digits) if based.digits.lstrip("-").isdigit() else None
+
+
+def _may_be_ratio(clock: Clock) -> bool:
+    """True for 3:16, which may be a ratio: in lowest terms, with no minutes like 03 and no am or pm."""
+    return not clock.half and not clock.second and clock.minute >= 10 and gcd(clock.hour, clock.minute) == 1
 
 
 def _clock_terms(clock: Clock) -> tuple[Ratio, ...]:

@@ -180,6 +180,8 @@ class Expressions:
     def _inside(self, closing: str) -> Ratio:
         bars, self.open_bars = self.open_bars, 0
         value = self.sum()
+        if self.cursor.accept("choose"):
+            value = functions.binomial(value, self.sum())
         self.cursor.expect(closing)
         self.open_bars = bars
         return value

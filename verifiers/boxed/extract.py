@@ -62,7 +62,7 @@ def _boxed(body: str) -> Extraction:
     if not starts:
         return Extraction("absent")
     last = starts[-1]
-    boxes, open_starts = _scan(body, starts[0], min(len(body), last + MAX_ANSWER))
+    boxes, open_starts = _scan(body, starts, min(len(body), last + MAX_ANSWER))
     if last in open_starts:
         return Extraction("malformed", detail="the last box is not closed")
     if not boxes or boxes[-1].end <= last:
@@ -83,16 +83,19 @@ class _Box:
 
 def _last_starts(body: str) -> list[int]:
     """Where the last boxes begin, in order; at most `MAX_BOXES` of them, within `WINDOW` of the last."""
-    starts = [found.start() for found in _BOX_START.finditer(body)][-MAX_BOXES:]
-    return [start for start in starts if starts[-1] - start <= WINDOW]
+    for begin in (max(0, len(body) - 2 * WINDOW), 0):  # the tail alone first: nearly always enough
+        starts = [found.start() for found in _BOX_START.finditer(body, begin)][-MAX_BOXES:]
+        if starts:
+            return [start for start in starts if starts[-1] - start <= WINDOW]
+    return []
 
 
-def _scan(body: str, begin: int, limit: int) -> tuple[list[_Box], set[int]]:
-    """The complete outermost boxes in body[begin:limit], and the starts of those left open."""
+def _scan(body: str, starts: list[int], limit: int) -> tuple[list[_Box], set[int]]:
+    """The complete outermost boxes from the first to the last of `starts`, and the starts left open."""
     stack: list[tuple[int, int]] = []  # (start of the box or -1, start of its content)
     boxes: list[_Box] = []
-    at = begin
-    while (token := _SCAN.search(body, at, limit)) is not None:
+    at = starts[0]
+    while (stack or at <= starts[-1]) and (token := _SCAN.search(body, at, limit)) is not None:
         at = token.end()
         if token["box"] is not None:
             if body[at : at + 1] == "{":

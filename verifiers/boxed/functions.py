@@ -69,6 +69,7 @@ def _ln(argument: Ratio) -> Ratio:
 def _ln_poly(poly: Poly) -> Ratio:
     content = gcd(*poly.values())
     total = ZERO
+    spend(4 + content.bit_length() // 40)
     for factor, count, _ in factors(content):
         total = total + integer(count) * of_atom(Atom("log", str(factor), (integer(factor),)))
     inner = {m: c // content for m, c in poly.items()}

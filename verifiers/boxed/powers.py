@@ -42,6 +42,8 @@ _PRIMES = tuple(n for n in range(2, _PRIME_LIMIT) if all(n % d for d in range(2,
 _MAX_EXPANDED = 60
 """Terms an expanded power may have; a larger one stays a power of its base."""
 _MAX_ROOT = 4096
+_MAX_POWER_BITS = 256
+"""Size up to which a number is tried as a perfect power."""
 
 
 def power(base: Ratio, exponent: Ratio) -> Ratio:
@@ -118,6 +120,7 @@ def _integer_power(value: int, exponent: Exponent) -> Poly:
     result: Poly = {(): 1}
     if value < 0:
         result, value = {(): -1 if exponent.numerator % 2 else 1}, -value
+    spend(4 + value.bit_length() // 40)
     for prime, count, certain in factors(value):
         result = poly_mul(result, monomial_power(((_prime(prime, certain), 1),), count * exponent))
     return result
@@ -131,8 +134,8 @@ def _prime(value: int, certain: bool) -> Atom:
 def factors(value: int) -> tuple[tuple[int, int, bool], ...]:
     """(factor, count, certainly prime) of a positive integer, by the primes below 1000.
 
-    What is left has no small factor; it is prime when below 10**6, and otherwise only known not to be
-    a power of a smaller number.
+    What is left has no small factor; it is prime when below 10**6, and otherwise a number of unknown
+    factors, below 2**256 no perfect power.
     """
     found: list[tuple[int, int, bool]] = []
     for prime in _PRIMES:
@@ -151,6 +154,8 @@ def factors(value: int) -> tuple[tuple[int, int, bool], ...]:
 
 def _perfect_power(value: int) -> tuple[int, int]:
     """(b, k) with b**k == value and k as large as possible; value has no factor below 1000."""
+    if value.bit_length() > _MAX_POWER_BITS:
+        return value, 1
     for k in range(min(value.bit_length() // 9, 64), 1, -1):
         low, high = 1, 1 << (value.bit_length() // k + 1)
         while low < high:
@@ -203,7 +208,7 @@ def _monomial_root(monomial: Monomial, degree: int) -> Poly:
     for atom, given in monomial:
         exponent = Fraction(given) / degree
         if atom.kind == "var" and degree % 2 == 0 and given % 2 == 0 and exponent % 2 == 1:
-            atom = Atom("abs", f"var:{atom.name}")
+            atom = Atom("abs", poly_text({((atom, 1),): 1}))
         result = poly_mul(result, monomial_power(((atom, 1),), exponent))
     return result
 

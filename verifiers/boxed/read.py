@@ -23,16 +23,17 @@ MAX_READ = 4_000
 _MAX_SIGNS = 3
 
 _FONT = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox|mathrm|mathbf|operatorname)(?![A-Za-z])")
-_LETTERS = re.compile(r"[A-Za-z][A-Za-z' .,-]*")
+_LETTERS = re.compile(r"[A-Za-z](?:[A-Za-z' .,]|(?<=[A-Za-z]{2})-(?=[A-Za-z]{2}))*")
 _CLOCK = re.compile(
-    r"(\d{1,2}):(\d\d)(?::(\d\d))?(?: ?(a|p)\.? ?m\.?)?|(\d{1,2}) ?(a|p)\.? ?m\.?", re.IGNORECASE
+    r"(\d{1,2}):(\d\d)(?::(\d\d))?(?: ?(a|p)\.? ?m\.?)?|(\d{1,2}) ?(a|p)\.? ?m\.?",
+    re.IGNORECASE | re.ASCII,
 )
 _CHOICE = re.compile(r"(?:\(([A-Z])\)|([A-Z]))")
 _CHOICE_WITH_VALUE = re.compile(
     r"(?:\(([A-Z])\)[.:]?|([A-J])(?:[.):](?= )|\)))\s*([^-+*/^=<>,_!(\\ ].*|\\(?!c?dot|times|cup|in).*)"
 )
 _BASED = re.compile(
-    r"[(\[]?([0-9A-Fa-f]*[0-9][0-9A-Fa-f]*|[A-F]+)[)\]]?\s*"
+    r"[(\[]?(-?(?=[A-Fa-f]{0,20}[0-9])[0-9A-Fa-f]{1,64})[)\]]?\s*"
     r"(?:_\s*\{?\s*\(?\s*(?:base ?)?(-?[0-9]{1,2}|[a-z]+)\s*\)?\s*\}?|,? (?:in )?base[ -]([0-9]{1,2}|[a-z]+))"
 )
 _COMMA_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)", re.ASCII)
@@ -41,9 +42,11 @@ _COMMA_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)", re.ASCII)
 @lru_cache(maxsize=2048)
 def read(text: str) -> tuple[Value, ...]:
     """The readings of `text`."""
-    cleaned = clean(text) if len(text) <= MAX_READ else ""
-    if not cleaned:
-        return (Opaque(squeezed(text)),)
+    if len(text) > MAX_READ:
+        return (Opaque(text),)
+    cleaned = clean(text)
+    if not 0 < len(cleaned) <= MAX_READ:
+        return (Opaque(text),)
     joined = _COMMA_NUMBER.sub(lambda found: _joined(cleaned, found), cleaned)
     if joined != cleaned and _COMMA_NUMBER.fullmatch(cleaned):
         return _read(joined), _read(cleaned)
@@ -155,7 +158,7 @@ def _based(found: re.Match[str]) -> Value | None:
     written = found[2] or found[3]
     number = written.lstrip("-")
     base = int(number) if number.isdigit() else NUMBER_WORDS.get(number, 0)
-    digits = found[1].upper()
+    minus, digits = found[1].startswith("-"), found[1].lstrip("-").upper().lstrip("0") or "0"
     if not 2 <= base <= 36 or any(int(digit, 36) >= base for digit in digits):
         return None
-    return Based(digits.lstrip("0") or "0", -base if written.startswith("-") else base)
+    return Based("-" * minus + digits, -base if written.startswith("-") else base)

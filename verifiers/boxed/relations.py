@@ -124,6 +124,9 @@ def _equation(sides: list[Value]) -> Value:
     letter = _letter(sides[-1])
     if letter and all(is_constant(side) for side in sides[:-1]):
         return _named(letter, _agreed(sides[:-1]))
+    letter = _letter(sides[0])
+    if letter and all(is_constant(side) for side in sides[1:]):
+        return _named(letter, _agreed(sides[1:]))
     if len(sides) != 2:
         raise UnreadableError("a chain of equations")
     return Relation("=", scalar(sides[0]) - scalar(sides[1]))

@@ -38,6 +38,8 @@ _TOKEN = re.compile(
     r"|(?P<op>\.\.\.|<=|>=|!=|\\[^A-Za-z]|.)",
     re.DOTALL | re.ASCII,
 )
+_BOLD = frozenset({"mathbf", "boldsymbol", "bm"})
+"""Fonts that set a whole expression as well as one symbol."""
 _WORDS = re.compile(r"[A-Za-z][A-Za-z .,'’/^0-9-]*")
 _UNIT_TEXT = re.compile(
     r"\s*[A-Za-z]{1,12}(?:\s?\^\s?\{?[23]\}?)?(?:\s?/\s?[A-Za-z]{1,12}(?:\^\{?[23]\}?)?)?\s*"
@@ -121,12 +123,12 @@ def _argument(text: str, at: int) -> tuple[str, int]:
 def _styled(command: str, content: str, gap: bool, depth: int) -> Iterator[Token]:
     """The tokens of a group set in upright text, or the one symbol of an accented group."""
     inner = content.strip()
-    if command in NAME_COMMANDS:
+    if command in NAME_COMMANDS and not (command in _BOLD and re.fullmatch(r"[0-9].*|..+", inner)):
         if not re.fullmatch(r"[A-Za-z0-9' ]{1,20}|\\[a-z]+", inner):
             raise UnreadableError(f"an accent over {inner[:20]!r}")
         yield Token("let", f"\\{command}{{{inner.replace(' ', '')}}}", gap)
     elif len(inner) > 1 and inner.lower() in FUNCTION_WORDS:
-        yield Token("cmd", inner, gap)
+        yield Token("cmd", COMMAND_OF_WORD.get(inner.lower(), inner), gap)
     elif _WORDS.fullmatch(inner) or _UNIT_TEXT.fullmatch(inner):
         yield Token("txt", inner, gap)
     elif depth >= _MAX_TEXT_DEPTH:
