@@ -34,6 +34,7 @@ from verifiers.workers import Item, Judged, VerifierWorkers, WorkersError
 RESPONSES = ("response", "text", "completion")
 REFERENCES = ("reference", "answer", "ground_truth")
 MOST_WORKERS = 16
+MOST_CAUSES = 5
 PROGRESS_S = 0.2
 
 
@@ -60,6 +61,8 @@ class VerifierCount:
     """Rows per outcome; outcomes that did not occur are absent."""
     mean_correctness: float | None
     """Over the rows without `verifier_error`; None when there are none."""
+    errors: Mapping[str, int]
+    """The causes of `verifier_error`, the most frequent ones first, with their rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,11 @@ class VerifyResult:
             "rows": self.rows,
             "judged": self.judged,
             "verifiers": {
-                count.verifier: {"mean_correctness": count.mean_correctness, "outcomes": dict(count.outcomes)}
+                count.verifier: {
+                    "mean_correctness": count.mean_correctness,
+                    "outcomes": dict(count.outcomes),
+                    "errors": dict(count.errors),
+                }
                 for count in self.verifiers
             },
             "bad_rows": [{"file": bad.file, bad.unit: bad.row, "cause": bad.cause} for bad in self.bad_rows],
@@ -259,5 +266,7 @@ def _count(items: Sequence[Item], verdicts: Sequence[Verdict]) -> tuple[Verifier
         seen = Counter(verdict.outcome for verdict in group)
         scored = [verdict.correctness for verdict in group if verdict.outcome != "verifier_error"]
         mean = sum(scored) / len(scored) if scored else None
-        counts.append(VerifierCount(name, {name: seen[name] for name in OUTCOMES if seen[name]}, mean))
+        errors = Counter(verdict.detail for verdict in group if verdict.outcome == "verifier_error")
+        outcomes: dict[str, int] = {outcome: seen[outcome] for outcome in OUTCOMES if seen[outcome]}
+        counts.append(VerifierCount(name, outcomes, mean, dict(errors.most_common(MOST_CAUSES))))
     return tuple(counts)

@@ -77,6 +77,8 @@ def render(result: VerifyResult) -> RenderableType:
         table.add_row(count.verifier, *cells, f"{sum(count.outcomes.values()):,}", mean)
     pace = f"{result.judged:,} verdicts in {duration(result.seconds)}, {result.per_second:,.0f} a second"
     lines = [Text(f"\n{pace}")]
+    for count in result.verifiers:
+        lines += [Text(f"{count.verifier}, {rows:,} rows: {cause}") for cause, rows in count.errors.items()]
     if result.bad_rows:
         more = len(result.bad_rows) - BAD_ROWS_SHOWN
         lines.append(Text(f"{len(result.bad_rows):,} of {result.rows:,} rows could not be judged:"))

@@ -72,6 +72,15 @@ def test_parquet_has_plain_types_and_the_rows_in_order(responses: Path, tmp_path
     assert table["outcome"].to_pylist() == ["correct", "wrong", "no_answer"]
 
 
+def test_causes_of_verifier_errors_are_counted(tmp_path: Path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"response": "\\\\boxed{1}", "reference": {"gold": "1"}}\n' * 3)
+    (boxed,) = verify_responses(str(path), BOXED).verifiers
+    assert boxed.outcomes == {"verifier_error": 3}
+    assert boxed.mean_correctness is None
+    assert list(boxed.errors.values()) == [3]
+
+
 def test_each_row_is_judged_by_the_verifier_it_names(tmp_path: Path):
     calls = [{"name": "f", "arguments": {"x": 1}}]
     table = pa.table(

@@ -67,9 +67,9 @@ class Worker:
         Raises:
             OSError: the system refuses another process.
         """
-        path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109 - "" means the folder as of now
+        path = [str(entry) or os.getcwd() for entry in sys.path]  # noqa: PTH109 - "" is the folder as of now
         process = subprocess.Popen(
-            [sys.executable, "-c", _START, json.dumps([os.getpid(), bell, nice, path])],
+            [sys.executable, "-P", "-c", _START, json.dumps([os.getpid(), bell, nice, path])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
