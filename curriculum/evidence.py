@@ -23,7 +23,7 @@ def newest_evidence(out: Path) -> Evidence | None:
     if folder is None:
         return None
     manifest = read_manifest(folder)
-    groups = pl.read_parquet([folder / "groups" / shard.name for shard in manifest.tables["groups"]])
+    groups = pl.read_parquet([folder / shard.name for shard in manifest.tables["groups"]])
     if groups["tokens_mean"].is_null().all():
         return None
     run = manifest.run

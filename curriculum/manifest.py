@@ -23,7 +23,7 @@ REFRESHES = "refreshes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Everything about a refresh but its rows. File names are relative to the table's folder."""
+    """Everything about a refresh but its rows. File names are relative to the refresh folder."""
 
     refresh_id: str
     pass_id: str
@@ -36,7 +36,7 @@ class Manifest:
     signal: dict[str, float | None]  # before, after
     caps: list[dict[str, Any]]  # pipelines.schemas.CAPS
     run: dict[str, Any]  # how the pass ran: seconds, tokens_per_s, devices, sandbox, library versions
-    tables: dict[str, list[Shard]]  # folder to files: train, control, decisions, groups, rollouts
+    tables: dict[str, list[Shard]]  # table to files: train, control, decisions, groups, rollouts
     schema_version: int = SCHEMA_VERSION
 
 

@@ -65,7 +65,8 @@ class VllmEngine:
     async def start(self) -> None:
         require_vllm()
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # no report leaves a cluster unasked
-        os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+        os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is the result's
         from vllm import AsyncEngineArgs, SamplingParams
         from vllm.platforms import current_platform
         from vllm.sampling_params import RequestOutputKind
