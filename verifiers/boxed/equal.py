@@ -59,6 +59,8 @@ class Conventions:
     units: Literal["optional", "required", "ignored"] = "optional"
     relative: Fraction = Fraction(0)
     absolute: Fraction = Fraction(0)
+    ordered: bool = False
+    """Whether the order of a list without brackets counts."""
 
 
 def same(first: str, second: str, conventions: Conventions) -> bool:
@@ -229,7 +231,7 @@ class _Comparison:
             return False
         if self._in_order(ones, twos):
             return True
-        if any(isinstance(item, Word) and item.text == "..." for item in ones):
+        if self.conventions.ordered or any(isinstance(item, Word) and item.text == "..." for item in ones):
             return False
         left = list(twos)
         for one in ones:

@@ -53,6 +53,11 @@ def read(text: str) -> tuple[Value, ...]:
     return (_read(joined),)
 
 
+def is_readable(text: str) -> bool:
+    """True when `text` has a value and is not only compared letter by letter."""
+    return not isinstance(read(text)[0], Opaque)
+
+
 def _joined(text: str, found: re.Match[str]) -> str:
     """The comma number as plain digits; inside brackets only where separators carry a space."""
     before = text[: found.start()]
