@@ -71,10 +71,8 @@ class _Namespaces:
             | kernel.CLONE_NEWIPC
             | kernel.CLONE_NEWUTS
         )
-        self._as_root = os.geteuid() == 0 and _is_mapped(self._first_user)
-        if self._as_root:
-            kernel.unshare(shared)
-        else:
+        self._as_root = _is_mapped(self._first_user) and _may_unshare(shared)
+        if not self._as_root:
             _enter_user_namespace(shared)
         _become_child()
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY)
@@ -160,6 +158,14 @@ class _Plain:
 _READ_FILE, _READ_DIRECTORY, _WRITE_FILE = 1 << 2, 1 << 3, 1 << 1
 _READ = _READ_FILE | _READ_DIRECTORY
 _RIGHTS_BY_VERSION = ((1 << 13) - 1, (1 << 14) - 1, (1 << 15) - 1)
+
+
+def _may_unshare(namespaces: int) -> bool:
+    try:
+        kernel.unshare(namespaces)
+    except PermissionError:
+        return False
+    return True
 
 
 def _enter_user_namespace(others: int) -> None:

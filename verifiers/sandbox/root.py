@@ -15,7 +15,7 @@ from verifiers.sandbox import kernel
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
 _ZONES = "/usr/share/zoneinfo"
 DEVICES = ("null", "zero", "random", "urandom")
-_LINKS = {
+LINKS = {
     "fd": "/proc/self/fd",
     "stdin": "/proc/self/fd/0",
     "stdout": "/proc/self/fd/1",
@@ -68,7 +68,7 @@ def enter() -> None:
     for path in hidden:
         if Path(_BUILD_AT + path).is_dir():
             kernel.mount("tmpfs", _BUILD_AT + path, "tmpfs", _PLAIN, "mode=0755,size=0")
-    for name, target in _LINKS.items():
+    for name, target in LINKS.items():
         Path(f"{_BUILD_AT}/dev/{name}").symlink_to(target)
     for folder in ("tmp", "proc"):
         Path(_BUILD_AT, folder).mkdir()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import array
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,13 +17,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from verifiers.sandbox import frames, root
+from verifiers.sandbox import bubblewrap, frames
 from verifiers.sandbox.channel import Channel, ClosedError, DeadlineError
-from verifiers.sandbox.jail import LevelName
+from verifiers.sandbox.jail import SLOTS, LevelName
 from verifiers.sandbox.limits import Limits
 from verifiers.sandbox.values import decode, encode
 from verifiers.sandbox.zygote import READY, Ended, unpack_ended
 
+_PROGRAMS_EACH = 4
 _START_SECONDS = 30.0
 _END_SECONDS = 10.0
 
@@ -52,12 +52,14 @@ class Runner:
 
     def __init__(self, level: LevelName) -> None:
         self.level = level
-        self.turns = threading.BoundedSemaphore(max(2, os.cpu_count() or 2))
-        """Held by whoever runs programs against the clock, so that they do not slow each other down."""
+        self.turns = threading.BoundedSemaphore(max(2, min(os.cpu_count() or 2, SLOTS // _PROGRAMS_EACH)))
+        """Held by whoever runs programs against the clock, so that they do not slow each other down; a
+        holder runs at most four programs at once."""
+        wrapper = _wrapper(level)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                _command(level, theirs.fileno()),
+                _command(wrapper, level, theirs.fileno()),
                 env={"PYTHONHASHSEED": "0"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -211,21 +213,16 @@ def _await_lock(program: Program) -> None:
         raise SandboxError(f"the jail could not be closed: {body.decode(errors='replace')}")
 
 
-def _command(level: LevelName, control: int) -> list[str]:
+def _command(wrapper: list[str], level: LevelName, control: int) -> list[str]:
     here = Path(__file__).parent
     python = [sys.executable, "-s", "-S", "-P", "-B", "-c", _BOOT]
-    return [*_wrapper(level), *python, str(here.parent), str(here), level, str(control)]
+    return [*wrapper, *python, str(here.parent), str(here), level, str(control)]
 
 
 def _wrapper(level: LevelName) -> list[str]:
     if level != "bubblewrap":
         return []
-    bwrap = shutil.which("bwrap")
-    if bwrap is None:
-        raise SandboxError("bwrap is not installed")
-    readable = [*root.needed_paths(), sys.executable, str(Path(__file__).parent)]
-    binds = [word for path in readable for word in ("--ro-bind", path, path)]
-    hidden = [word for path in root.installed_package_folders() for word in ("--tmpfs", path)]
-    devices = [word for name in root.DEVICES for word in ("--dev-bind", f"/dev/{name}", f"/dev/{name}")]
-    alone = ["--unshare-all", "--cap-drop", "ALL", "--uid", "65534", "--gid", "65534"]
-    return [bwrap, *alone, *binds, *hidden, *devices, "--proc", "/proc", "--remount-ro", "/", "--chdir", "/"]
+    try:
+        return bubblewrap.prefix()
+    except FileNotFoundError as error:
+        raise SandboxError(str(error)) from error

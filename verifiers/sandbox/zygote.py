@@ -41,6 +41,10 @@ _WARM = """
     unicodedata _strptime
 """
 # Where programs may be unable to enter the interpreter's folder, what is not imported here never can be.
+_SUBMODULES = """
+    concurrent.futures.process concurrent.futures.thread encodings.idna importlib.resources
+    multiprocessing.dummy unittest.mock urllib.parse urllib.request xml.etree.ElementTree
+"""
 _NOT_FOR_PROGRAMS = {"antigravity", "idlelib", "lib2to3", "this", "tkinter", "turtle", "turtledemo"}
 
 
@@ -111,7 +115,7 @@ def _warm_up(*, wide: bool) -> None:
     names = set(_WARM.split())
     if wide:
         public = {name for name in sys.stdlib_module_names if not name.startswith("_")}
-        names |= public - _NOT_FOR_PROGRAMS
+        names |= public - _NOT_FOR_PROGRAMS | set(_SUBMODULES.split())
     for name in sorted(names):
         with contextlib.suppress(ImportError):  # a Python built without, for example, sqlite3
             importlib.import_module(name)

@@ -11,6 +11,7 @@ from typing import Any
 
 from verifiers import sandbox
 from verifiers.sandbox import SandboxError
+from verifiers.sandbox.values import ValueCodecError
 from verifiers.unit_tests.cases import BadReferenceError, Suite, read_suite
 from verifiers.unit_tests.extract import Found, Missing, find_code
 from verifiers.unit_tests.results import CodeError, Result
@@ -57,7 +58,7 @@ class UnitTestsVerifier:
                 if error.is_syntax and not found.fenced:
                     return Verdict(0.0, "no_answer", (), "no code block, and the text is not Python")
                 return _verdict(suite, [error.result] * len(suite.tests))
-            except BadReferenceError as error:
+            except (BadReferenceError, ValueCodecError) as error:
                 return verifier_error(str(error))
             except (SandboxError, OSError) as error:
                 failure = str(error)

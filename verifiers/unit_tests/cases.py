@@ -82,6 +82,8 @@ def read_suite(reference: Mapping[str, Any]) -> Suite:
     Raises:
         BadReferenceError: a key is missing, unknown or of the wrong type, or there is no test.
     """
+    if not isinstance(reference, Mapping):
+        raise BadReferenceError("the reference must be an object")
     _check_spelling(reference)
     raw = reference.get("tests")
     if not isinstance(raw, Sequence) or isinstance(raw, str) or not raw:

@@ -127,7 +127,7 @@ def _names(key: object) -> list[tuple[type, object]]:
 
 
 def _lines(text: str) -> list[str]:
-    lines = [line.rstrip() for line in text.splitlines()]
+    lines = [line.rstrip() for line in re.split(r"\r\n|\r|\n", text)]
     while lines and not lines[-1]:
         lines.pop()
     return lines

@@ -1,14 +1,16 @@
 """Finds the code in a response.
 
-In: a response and the name its code has to define (empty for a whole program). Out: a `Found`, or
-why there is none.
+In: a response, and the name its code has to define (empty for a whole program). Out: a `Found`, or a
+`Missing` with the reason.
 
 The rules, in order:
 1. Only what follows the last `</think>` counts; a `<think>` that never ends leaves nothing.
-2. Fenced blocks (three or more backticks or tildes) tagged as Python; if there is none, blocks without a tag.
+2. A block is complete when its fence (three or more backticks or tildes, indented or not) is closed. Complete
+   blocks tagged as Python count; where there is none, complete blocks without a tag.
 3. Of those, the last one that defines the name; if none does, or there is no name, the last one.
-4. A last fence that is never closed is `malformed`, unless rule 3 found a closed block that defines the name.
-5. Without any fence, the whole text is code if a line of it defines the name; for programs, if it prints.
+4. Fences, but no complete block: `malformed` when one is left open, otherwise `no_answer`.
+5. No fence at all: the whole text is code if a line of it, not indented, defines the name; for a program, if
+   a line prints or imports. If that is not Python after all, it was no answer.
 """
 
 from __future__ import annotations
@@ -17,14 +19,17 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-_FENCE = re.compile(r"^[ ]{0,3}(`{3,}|~{3,})[ \t]*([^\n`]*)$")
-_PYTHON = {"python", "py", "python3", "python2", "py3", "pycon", "ipython"}
-_PRINTS = re.compile(r"^\s*(print\s*\(|sys\.stdout\b|import\s|from\s)", re.MULTILINE)
+_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})([^`]*)")
+_TAG = re.compile(r"[\s{.]*([A-Za-z0-9+#]*)")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_PROGRAM_LINE = re.compile(r"^[ \t]*(?:print[ \t]*\(|sys\.stdout\b|import[ \t]|from[ \t])", re.MULTILINE)
+_PYTHON = {"python", "python3", "py", "py3", "ipython", "pycon"}
+_LONGEST_CODE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Code to run."""
+    """Code to run, and whether it stood in a fenced block."""
 
     code: str
     fenced: bool
@@ -32,7 +37,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """No code to run: nothing offered, or something that was cut off."""
+    """No code to run, and why."""
 
     outcome: Literal["no_answer", "malformed"]
     detail: str
@@ -42,7 +47,7 @@ class Missing:
 class _Block:
     tag: str
     code: str
-    closed: bool
+    complete: bool
 
 
 def find_code(response: str, name: str) -> Found | Missing:
@@ -51,20 +56,10 @@ def find_code(response: str, name: str) -> Found | Missing:
     if text is None:
         return Missing("no_answer", "the response ends while still thinking")
     blocks = _blocks(text)
-    if not blocks:
-        return _unfenced(text, name)
-    candidates = [block for block in blocks if block.tag in _PYTHON] or [
-        block for block in blocks if not block.tag
-    ]
-    if not candidates:
-        return Missing(
-            "no_answer", f"no Python code block, only {', '.join(sorted({b.tag for b in blocks}))}"
-        )
-    defining = [block for block in candidates if block.closed and name and defines(block.code, name)]
-    chosen = (defining or candidates)[-1]
-    if not chosen.closed:
-        return Missing("malformed", "the last code block is never closed")
-    return Found(chosen.code, fenced=True)
+    found = _choose(blocks, name) if blocks else _unfenced(text, name)
+    if isinstance(found, Found) and len(found.code) > _LONGEST_CODE:
+        return Missing("malformed", f"the code is longer than {_LONGEST_CODE} characters")
+    return found
 
 
 def defines(code: str, name: str) -> bool:
@@ -81,26 +76,43 @@ def _after_thinking(response: str) -> str | None:
     return None if "<think>" in response else response
 
 
-def _blocks(text: str) -> list[_Block]:
-    blocks: list[_Block] = []
-    lines: list[str] = []
-    fence, tag = "", ""
-    for line in text.splitlines():
-        found = _FENCE.match(line)
-        if not fence:
-            if found:
-                fence, tag, lines = found[1], (found[2].split() or [""])[0].lower(), []
-        elif found and found[1].startswith(fence) and not found[2].strip():
-            blocks.append(_Block(tag, "\n".join(lines) + "\n", closed=True))
-            fence = ""
-        else:
-            lines.append(line)
-    if fence:
-        blocks.append(_Block(tag, "\n".join(lines) + "\n", closed=False))
-    return blocks
+def _choose(blocks: list[_Block], name: str) -> Found | Missing:
+    complete = [block for block in blocks if block.complete]
+    python = [block for block in complete if block.tag in _PYTHON]
+    candidates = python or [block for block in complete if not block.tag]
+    if not candidates:
+        if not blocks[-1].complete:
+            return Missing("malformed", "the code block is never closed")
+        return Missing("no_answer", f"no Python code block, only {blocks[-1].tag}")
+    defining = [block for block in candidates if name and defines(block.code, name)]
+    return Found((defining or candidates)[-1].code, fenced=True)
 
 
 def _unfenced(text: str, name: str) -> Found | Missing:
-    if defines(text, name) if name else _PRINTS.search(text):
-        return Found(text.strip("\n") + "\n", fenced=False)
+    if defines(text, name) if name else _PROGRAM_LINE.search(text):
+        return Found(text.strip("\r\n") + "\n", fenced=False)
     return Missing("no_answer", "no code block")
+
+
+def _blocks(text: str) -> list[_Block]:
+    blocks: list[_Block] = []
+    lines: list[str] = []
+    indent = fence = tag = ""
+    for line in _LINE_END.split(text):
+        found = _FENCE.fullmatch(line)
+        if not fence:
+            if found:
+                indent, fence, tag, lines = found[1], found[2], _tag(found[3]), []
+        elif found and found[2].startswith(fence) and not found[3].strip():
+            blocks.append(_Block(tag, "".join(lines), complete=True))
+            fence = ""
+        else:
+            lines.append(line.removeprefix(indent) + "\n")
+    if fence:
+        blocks.append(_Block(tag, "".join(lines), complete=False))
+    return blocks
+
+
+def _tag(info: str) -> str:
+    found = _TAG.match(info)
+    return found[1].lower() if found else ""

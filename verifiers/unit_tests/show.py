@@ -6,6 +6,7 @@ In: values of builtin types. Out: text of bounded length, whatever the values.
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Iterator
 
 _LONGEST = 80
 _DETAIL = 300
@@ -13,6 +14,8 @@ _DETAIL = 300
 
 def short(value: object) -> str:
     """`value` in at most `_LONGEST` characters."""
+    if isinstance(value, Iterator):
+        return "an iterator"
     try:
         text = _repr.repr(value)
     except ValueError:  # Python refuses to write out an integer of thousands of digits
