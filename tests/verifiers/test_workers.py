@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from verifiers.shaping import RewardShape
+from verifiers.verdict import Part, Verdict
 from verifiers.workers import Item, VerifierWorkers, WorkersError
 
 HERE = Path(__file__).parent
@@ -108,13 +109,14 @@ class Unpicklable:
         return exec, ("raise RuntimeError('not here')",)
 
 
-def test_numbers_of_other_libraries_become_floats(make_judge):
+def test_values_of_other_libraries_become_plain(make_judge):
     judge = make_judge(workers=1)
     judge("numpy")
     judge.workers.close()
     verdict = judge.judged["numpy"].verdict
-    assert (verdict.correctness, verdict.outcome, verdict.parts[0].value) == (0.5, "partial", 0.5)
+    assert verdict == Verdict(0.5, "partial", (Part("partial", 0.5),), "?")
     assert type(verdict.correctness) is type(verdict.parts[0].value) is float
+    assert type(verdict.outcome) is type(verdict.parts[0].name) is str
 
 
 def test_output_of_a_verifier_neither_blocks_nor_mixes_with_answers(make_judge, capfd):

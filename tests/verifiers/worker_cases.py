@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,12 @@ class Contains:
                 log.write(f"{response}\n")
         right = float(reference["answer"] in response)
         return graded(right, parts=(Part("contains", right),), detail="looked for the answer")
+
+
+class Shade(StrEnum):
+    """Text that is of a class of its own."""
+
+    PARTIAL = "partial"
 
 
 class Suffixed(Contains):
@@ -86,7 +93,7 @@ class Misbehaves(Contains):
                 import numpy as np
 
                 score = np.float64(0.5)
-                return graded(score, parts=(Part("half", score),))
+                return Verdict(score, Shade.PARTIAL, parts=(Part(Shade.PARTIAL, score),), detail="\ud800")
             case "bad part":
                 return graded(1.0, parts=("not a part",))  # type: ignore[arg-type]
         return super().verify(response, reference)

@@ -118,7 +118,7 @@ class Dispatcher:
         for worker in workers:
             worker.input.close()
         for worker in workers:
-            if not worker.tasks:
+            if worker.ready and not worker.tasks:
                 worker.wait(leave_by - time.monotonic())
             worker.kill()
 
@@ -160,8 +160,7 @@ class Dispatcher:
             self._lose(worker, f"its worker process ended with {worker.kill()}", judged)
         elif idle_s > allowed_s and (worker.tasks or not worker.ready):
             worker.kill()
-            doing = f"importing verifier {worker.loading!r}" if worker.loading else "verification"
-            self._lose(worker, f"{doing} exceeded {allowed_s:g} s", judged)
+            self._lose(worker, f"{worker.doing} exceeded {allowed_s:g} s", judged)
         elif idle_s > STUCK_S and len(worker.tasks) > 1 and self._size > 1:
             self._requeue(worker, islice(worker.tasks, 1, None))
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from verifiers.registry import UnknownVerifierError, get
 from verifiers.repetition import repetition
-from verifiers.verdict import Part, Verdict, Verifier, verifier_error
+from verifiers.verdict import OUTCOMES, Part, Verdict, Verifier, verifier_error
 from verifiers.workers.channel import Given, Message, pack, read_message
 
 MAX_DETAIL_CHARS = 1_000
@@ -96,7 +96,8 @@ def _take_group_along(*channel: int) -> None:
     if os.fork():
         return
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-    for descriptor in (0, 1, 2, *channel):
+    os.closerange(0, 3)
+    for descriptor in channel:
         os.close(descriptor)
     _die_with(worker, signal.SIGUSR1)
     signal.sigwait({signal.SIGUSR1})
@@ -124,8 +125,13 @@ def _judge(verifier: Verifier | str, response: str, reference: str) -> Message:
         verdict = _verify(verifier, response, reference)
     verify_ms = (time.perf_counter() - began) * 1e3
     parts = tuple((part.name, part.value) for part in verdict.parts)
-    detail = " ".join(verdict.detail[:MAX_DETAIL_CHARS].split())
+    detail = _line(verdict.detail)
     return ("result", verdict.correctness, verdict.outcome, parts, detail, repetition(response), verify_ms)
+
+
+def _line(text: str) -> str:
+    """`text` as one line of bounded length that any file can hold."""
+    return " ".join(text[:MAX_DETAIL_CHARS].split()).encode(errors="replace").decode()
 
 
 def _verify(verifier: Verifier, response: str, reference_text: str) -> Verdict:
@@ -140,8 +146,9 @@ def _verify(verifier: Verifier, response: str, reference_text: str) -> Verdict:
         verdict = verifier.verify(response, reference)
         if not isinstance(verdict, Verdict):
             return verifier_error(f"{verifier.name} returned {type(verdict).__name__}, not a Verdict")
-        parts = tuple(Part(str(part.name), float(part.value)) for part in verdict.parts)
-        return Verdict(float(verdict.correctness), verdict.outcome, parts, str(verdict.detail))
+        parts = tuple(Part(_line(part.name), float(part.value)) for part in verdict.parts)
+        outcome = OUTCOMES[OUTCOMES.index(verdict.outcome)]
+        return Verdict(float(verdict.correctness), outcome, parts, str(verdict.detail))
     except BaseException as error:  # noqa: BLE001
         return verifier_error(f"{verifier.name} raised {type(error).__name__}: {error}")
 

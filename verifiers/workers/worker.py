@@ -100,6 +100,13 @@ class Worker:
         return self.process.returncode is not None
 
     @property
+    def doing(self) -> str:
+        """What keeps it busy, in words."""
+        if self.loading:
+            return f"importing verifier {self.loading!r}"
+        return "verification" if self.ready else "starting a worker"
+
+    @property
     def has_unsent(self) -> bool:
         """Part of a batch waits until the pipe has room: call `flush` when `input` is writable."""
         return bool(self._unsent)
