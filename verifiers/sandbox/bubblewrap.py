@@ -24,13 +24,19 @@ def prefix() -> list[str]:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise FileNotFoundError("bwrap is not installed")
+    hidden = root.installed_package_folders()
     words = [bwrap, *_ALONE]
-    for path in (*root.needed_paths(), sys.executable, str(Path(__file__).parent)):
+    for path in root.needed_paths():
         words += ["--ro-bind", path, path]
-    for path in root.installed_package_folders():
+    for path in hidden:
         words += ["--tmpfs", path]
+    for path in (sys.executable, str(Path(__file__).parent)):  # it may lie in a hidden folder
+        words += ["--ro-bind", path, path]
     for name in root.DEVICES:
         words += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     for name, target in root.LINKS.items():
         words += ["--symlink", target, f"/dev/{name}"]
-    return [*words, "--proc", "/proc", "--remount-ro", "/", "--chdir", "/"]
+    words += ["--proc", "/proc", "--chdir", "/"]
+    for path in (*hidden, "/"):
+        words += ["--remount-ro", path]
+    return words

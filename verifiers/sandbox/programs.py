@@ -51,9 +51,9 @@ def run(channel: Channel) -> int:
 
 
 def _solution(channel: Channel, prelude: str, code: str, root: str) -> int:
-    namespace = _module("solution")
-    problem = _execute(prelude, code, namespace)
-    if problem is None and root not in namespace:
+    module = _module("solution")
+    problem = _execute(prelude, code, vars(module))
+    if problem is None and root and not hasattr(module, root):
         problem = (frames.MISSING, f"the code does not define {root}")
     if problem is not None:
         channel.send(frames.PROBLEM, encode(problem))
@@ -61,16 +61,16 @@ def _solution(channel: Channel, prelude: str, code: str, root: str) -> int:
     channel.send(frames.LOADED, encode(()))
     while True:
         _, body = channel.receive()
-        channel.send(*_answer(namespace, *decode(body)))
+        channel.send(*_answer(module, *decode(body)))
 
 
 def _answer(
-    namespace: dict[str, Any], path: str, args: list[Any], kwargs: dict[str, Any]
+    module: types.ModuleType, path: str, args: list[Any], kwargs: dict[str, Any]
 ) -> tuple[bytes, bytes]:
     watched = any(isinstance(arg, _MUTABLE) for arg in args)
     before = encode(args) if watched else b""
     try:
-        value = _resolve(namespace, path)(*args, **kwargs)
+        value = _resolve(module, path)(*args, **kwargs)
         after = encode(args) if watched else b""
         return frames.RETURNED, encode((value, args if after != before else None))
     except ValueCodecError as error:
@@ -79,12 +79,12 @@ def _answer(
         return frames.RAISED, encode((_builtin_name(error), type(error).__name__, _message(error)))
 
 
-def _resolve(namespace: dict[str, Any], path: str) -> Any:
+def _resolve(module: types.ModuleType, path: str) -> Any:
     """What a path such as `f` or `Solution().f` names; every "()" makes a new instance."""
-    found: Any = None
-    for number, step in enumerate(path.split(".")):
+    found: Any = module
+    for step in path.split("."):
         name = step.removesuffix("()")
-        found = namespace[name] if number == 0 else getattr(found, name)
+        found = getattr(found, name)
         if name != step:
             found = found()
     return found
@@ -99,7 +99,7 @@ def _builtin_name(error: BaseException) -> str:
 
 def _script(channel: Channel, prelude: str, code: str) -> int:
     sys.argv = ["solution.py"]
-    problem = _execute(prelude, code, _module("__main__"))
+    problem = _execute(prelude, code, vars(_module("__main__")))
     status = 0 if problem is None else 1
     try:
         _leave()
@@ -124,13 +124,13 @@ def _leave() -> None:
 # ------------------------------------------------------------------------------------- running code
 
 
-def _module(name: str) -> dict[str, Any]:
+def _module(name: str) -> types.ModuleType:
     module = types.ModuleType(name)
     sys.modules[name] = module
     # `python -S` leaves these out, and honest programs call them.
     for leave in ("exit", "quit"):
         setattr(builtins, leave, _sitebuiltins.Quitter(leave, "Ctrl-D"))
-    return module.__dict__
+    return module
 
 
 def _execute(prelude: str, code: str, namespace: dict[str, Any]) -> tuple[str, str] | None:

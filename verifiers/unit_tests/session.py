@@ -112,6 +112,8 @@ class Session:
                     return _judged(number, kind, body)
                 asked = True
                 answer = _ask(solution, body, deadline, _MOST_FORWARDED)
+                if answer is None:
+                    self._end_solution()
                 judge.channel.send(*(answer or (frames.GONE, b"")), deadline=deadline)
         except DeadlineError:
             self._end_both()

@@ -1,7 +1,7 @@
 """No program earns a reward it has not earned, finds what it must not see, or outlives its slot.
 
-The value that every test here expects is a secret that also lies in this process's environment, memory and files:
-a program that finds it anywhere is rewarded, and the test fails.
+The value that every test here expects is a secret that also lies in this process's environment, memory and
+files: a program that finds it anywhere is rewarded, and the test fails.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def living_programs() -> list[str]:
 
 
 def verify(code: str, test: dict[str, object], **options: object) -> str:
-    reference = {"tests": [test], "entry_point": "f", "timeout_s": 1, "memory_mb": 256, **options}
+    reference = {"tests": [test], "entry_point": "f", "timeout_s": 0.4, "memory_mb": 256, **options}
     return UnitTestsVerifier().verify(f"```python\n{code}\n```", reference).outcome
 
 
