@@ -27,6 +27,10 @@ _THIN_THOUSANDS = re.compile(
 _SPACED_THOUSANDS = re.compile(r"(?<![\d.,/] )(?<![\d.,/])(\d{1,3})((?:[ ~]\d{3})+)(?![\d/])(?! ?/)")
 _EUROPEAN = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+),(\d{1,2}|\d{4,})(?![\d.,])")
 _DOTTED_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,])")
+_LETTER_TIMES = re.compile(r"(?<=\d) ?[xX] ?(?=10\s?\^)")
+_FILLER = re.compile(
+    r"(?:\\text\{)?\s*(?:the )?(?:final |correct )?answer(?: is)?\s*[:=]?\s*\}?\s*(?=[^\s}])", re.IGNORECASE
+)
 _NOT_DIGITS = re.compile(r"\D")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"), ("`", "`"))
 _BOX_PREFIX = re.compile(r"\\(?:boxed|fbox)\s*\{")
@@ -41,6 +45,10 @@ def clean(text: str) -> str:
     text = _unwrapped(text)
     text = _THIN_THOUSANDS.sub(lambda found: found[1] + _NOT_DIGITS.sub("", found[2]), text)
     text = _DROPPED.sub("", text)
+    text = _LETTER_TIMES.sub(r"\\times ", text)
+    filler = _FILLER.match(text)
+    if filler is not None:
+        text = text[filler.end() :]
     text = _BLANK.sub(" ", text)
     text = _SPACED_THOUSANDS.sub(lambda found: found[1] + _NOT_DIGITS.sub("", found[2]), text)
     text = _EUROPEAN.sub(lambda found: found[1].replace(".", "") + "." + found[2], text)

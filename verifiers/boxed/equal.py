@@ -157,7 +157,8 @@ class _Comparison:
             case SetOf(items=(single,)), Quantity():
                 return self.same(single, two)
             case Sequence(), Many():
-                return len(one.items) > 2 and self._in_order(one.items, two.items)
+                unambiguous = len(one.items) > 2 or _is_assignment(two)
+                return unambiguous and self._in_order(one.items, two.items)
             case Sequence(opening="(", closing=")"), Table():
                 vector = (
                     two.rows[0] if len(two.rows) == 1 else tuple(row[0] for row in two.rows if len(row) == 1)
@@ -296,6 +297,12 @@ def _is_quotient(terms: tuple[Ratio, ...], quantity: Quantity) -> bool:
     if len(terms) != 2 or quantity.unit is not None or quantity.percent or is_zero(terms[1].num):
         return False
     return equal(terms[0] / terms[1], quantity.value)
+
+
+def _is_assignment(many: Many) -> bool:
+    """True for x = 1, y = 2: each item names another unknown."""
+    names = [item.name for item in many.items if isinstance(item, Named)]
+    return len(names) == len(many.items) == len(set(names))
 
 
 def _digits_value(based: Based) -> int | None:

@@ -44,7 +44,7 @@ _FACTOR_COMMANDS = (
 )
 _TIMES = ("*", "cdot", "times", "ast", "bullet")
 _REPEATING = re.compile(
-    r"(\d*)\.(\d*?)(?:\\overline\s*\{(\d+)\}|\((\d+)\)|(\\dot.*)|(\d)(\d*)(?:\.\.\.|\s?\\[lc]?dots))"
+    r"(\d*)\.(\d*?)(?:\\(?:overline|bar)\s*\{(\d+)\}|\((\d+)\)|(\\dot.*)|(\d)(\d*)(?:\.\.\.|\s?\\[lc]?dots))"
 )
 _NOT_DIGIT = re.compile(r"\D")
 
@@ -109,7 +109,9 @@ class Expressions:
     def _power(self) -> Ratio:
         value = self._postfix(self._primary())
         while self.cursor.accept("^"):
-            value = value * of_atom(DEGREE) if self._degree_sign() else power(value, self._exponent())
+            value = (
+                value * of_atom(DEGREE) if self._degree_sign() else functions.raised(value, self._exponent())
+            )
             value = self._postfix(value)
         return value
 

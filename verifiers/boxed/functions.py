@@ -86,6 +86,15 @@ def _log_atom(atom: Atom) -> Atom:
     return Atom("log", atom.name if atom.kind == "prime" else f"{atom.kind}:{atom.name}", (of_atom(atom),))
 
 
+def raised(base: Ratio, exponent: Ratio) -> Ratio:
+    """base ** exponent, e ** (r i pi) by its point on the unit circle."""
+    if I in atoms(exponent) and str(base) == str(of_atom(E)):
+        turned = trigonometry.unit_circle(exponent)
+        if turned is not None:
+            return turned
+    return power(base, exponent)
+
+
 def log(argument: Ratio, base: Ratio) -> Ratio:
     """The logarithm of `argument` to `base`."""
     return _ln(argument) / _ln(base)
@@ -182,7 +191,7 @@ def _one_argument() -> dict[str, Callable[[Ratio], Ratio]]:
     table: dict[str, Callable[[Ratio], Ratio]] = {
         **trigonometry.FUNCTIONS,
         "ln": _ln,
-        "exp": lambda x: power(of_atom(E), x),
+        "exp": lambda x: raised(of_atom(E), x),
         "log": lambda x: log(x, integer(10)),
         "lg": lambda x: log(x, integer(10)),
         "floor": _floor,

@@ -14,7 +14,6 @@ from math import gcd, isqrt
 from verifiers.boxed.algebra import (
     MAX_BITS,
     ONE,
-    PI,
     ZERO,
     Atom,
     E,
@@ -26,7 +25,6 @@ from verifiers.boxed.algebra import (
     TooHardError,
     UnreadableError,
     as_fraction,
-    integer,
     monomial_power,
     of_atom,
     poly_mul,
@@ -230,9 +228,6 @@ def _symbolic_power(base: Ratio, exponent: Ratio) -> Ratio:
 
 def _monomial_exponent(base: Ratio, monomial: Monomial, scale: Fraction) -> Ratio:
     """base ** (scale * monomial), base a single term."""
-    turns = _imaginary_turns(base, monomial, scale)
-    if turns is not None:
-        return turns
     result = ONE
     for poly, direction in ((base.num, 1), (base.den, -1)):
         ((factors_of, coefficient),) = poly.items()
@@ -253,11 +248,3 @@ def _atom_power(atom: Atom, monomial: Monomial, scale: Fraction) -> Ratio:
     if atom == E and len(monomial) == 1 and monomial[0][0].kind == "log" and monomial[0][1] == 1:
         return _rational_power(monomial[0][0].args[0], scale)  # e^(c ln a) = a^c
     return of_atom(Atom("power", f"{atom.kind}:{atom.name}^({name})"), scale)
-
-
-def _imaginary_turns(base: Ratio, monomial: Monomial, scale: Fraction) -> Ratio | None:
-    """e^(i pi r) for the r that are multiples of one half, else None."""
-    if set(monomial) != {(I, 1), (PI, 1)} or str(base) != str(of_atom(E)) or scale.denominator > 2:
-        return None
-    quarter = int(scale * 2) % 4
-    return (integer(1), of_atom(I), integer(-1), -of_atom(I))[quarter]

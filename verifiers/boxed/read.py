@@ -24,11 +24,13 @@ _MAX_SIGNS = 3
 
 _FONT = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox|mathrm|mathbf|operatorname)(?![A-Za-z])")
 _LETTERS = re.compile(r"[A-Za-z](?:[A-Za-z' .,]|(?<=[A-Za-z]{2})-(?=[A-Za-z]{2}))*")
+_NAMED_NUMBER = re.compile(r"[A-Za-z]{3,}[.,]? [0-9]{1,6}(?:st|nd|rd|th)?(?:, [0-9]{4})?")
+"""March 5, 2020; Room 12."""
 _CLOCK = re.compile(
     r"(\d{1,2}):(\d\d)(?::(\d\d))?(?: ?(a|p)\.? ?m\.?)?|(\d{1,2}) ?(a|p)\.? ?m\.?",
     re.IGNORECASE | re.ASCII,
 )
-_CHOICE = re.compile(r"(?:\(([A-Z])\)|([A-Z]))")
+_CHOICE = re.compile(r"\(?([A-Z])[).:]?")
 _CHOICE_WITH_VALUE = re.compile(
     r"(?:\(([A-Z])\)[.:]?|([A-J])(?:[.):](?= )|\)))\s*([^-+*/^=<>,_!(\\ ].*|\\(?!c?dot|times|cup|in).*)"
 )
@@ -73,7 +75,8 @@ def _read(text: str) -> Value:
             special = _special(text)
             return special if special is not None else _answer(tokenize(text))
     except UnreadableError:
-        return Opaque(squeezed(text))
+        plain = _plain(text)
+        return Word(plain.lower()) if _NAMED_NUMBER.fullmatch(plain) else Opaque(squeezed(text))
 
 
 def _answer(tokens: list[Token]) -> Value:
@@ -105,14 +108,12 @@ def _sign_choices(names: list[str]) -> list[tuple[str, ...]]:
 
 def _special(text: str) -> Value | None:
     """Answers that are read as a whole: phrases, words, options, times, numbers in a base."""
-    plain = (
-        " ".join(_FONT.sub("", text).replace("{", " ").replace("}", " ").split()) if "\\" in text else text
-    )
+    plain = _plain(text)
     if _LETTERS.fullmatch(plain):
         return _words(plain)
     choice = _CHOICE.fullmatch(plain)
     if choice is not None:
-        return Choice(choice[1] or choice[2], None)
+        return Choice(choice[1], None)
     clock = _CLOCK.fullmatch(plain)
     if clock is not None:
         return _clock(clock)
@@ -124,6 +125,13 @@ def _special(text: str) -> Value | None:
         value_text = text[text.index(option[1] or option[2]) + 1 :].lstrip(")}.: ")
         return Choice(option[1] or option[2], _read(value_text)) if value_text else None
     return None
+
+
+def _plain(text: str) -> str:
+    """`text` without fonts and braces."""
+    if "\\" not in text:
+        return text
+    return " ".join(_FONT.sub("", text).replace("{", " ").replace("}", " ").split())
 
 
 def _words(plain: str) -> Value | None:

@@ -44,18 +44,20 @@ _CONSTANT = frozenset({"prime", "root", "cos", "pi", "e", "log"})
 _GREEK = "|".join(sorted(GREEK, reverse=True))
 _SIMPLE_NAME = re.compile(rf"(?:[A-Za-z]|\\(?:{_GREEK}))(?:_(?:\{{.*\}}|[^{{]))?'*")
 _NAME = re.compile(
-    rf"(?:{_SIMPLE_NAME.pattern}|\\[a-z]+\{{\w+\}})(?:\^(?:\{{-1\}}|-1))?(?:\([^()]*\))?"
+    rf"(?:\\(?:sin|cos|tan|cot|sec|csc))?(?:{_SIMPLE_NAME.pattern}|\\[a-z]+\{{\w+\}})(?:\^(?:\{{-1\}}|-1))?(?:\([^()]*\))?"
+    r"|\((?:[A-Za-z](?:_\{?\w\}?)?,)+[A-Za-z](?:_\{?\w\}?)?\)"
     r"|\|?(?:m?\\(?:angle|triangle)|\\overline)?[A-Z]{1,4}\|?|\[[A-Z]{3,6}\]|[A-Za-z .]+:?"
 )
 
 
 def find_name(cursor: Cursor) -> str:
     """The name before an equals sign, as in f(x) = 3, passed over with the sign; empty if there is none."""
-    text, words = "", False
+    text, words, depth = "", False, 0
     for ahead in range(_MAX_NAME):
         token = cursor.peek(ahead)
-        if token is None or token.text in (",", ";", "lor", "land"):
+        if token is None or token.text in ("lor", "land") or (token.text in (",", ";") and not depth):
             return ""
+        depth += (token.text == "(") - (token.text == ")")
         if token.text == "=":
             is_name = bool(text) and (words or _NAME.fullmatch(text) is not None)
             if is_name and not (not words and text in ("e", "i", "\\pi")):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from verifiers.boxed.algebra import INFINITY, Atom, Ratio, UnreadableError, atoms, ratio
+from verifiers.boxed.algebra import INFINITY, Atom, Ratio, UnreadableError, atoms, integer, ratio
 from verifiers.boxed.expressions import DEGREE, PERCENT, Expressions
 from verifiers.boxed.regions import EVERYTHING, complement, intersection, union
-from verifiers.boxed.relations import SIGNS, as_region, chain, find_name
+from verifiers.boxed.relations import SIGNS, as_region, chain, find_name, scalar
 from verifiers.boxed.tokens import Cursor, Token
-from verifiers.boxed.units import read_unit
+from verifiers.boxed.units import read_unit, split_multiplier
 from verifiers.boxed.values import (
     Many,
     Proportion,
@@ -31,6 +31,7 @@ from verifiers.boxed.words import SEPARATORS
 
 MAX_ITEMS = 200
 _CURRENCIES = {"\\$": "$", "$": "$", "€": "euro", "£": "gbp", "¥": "yuan", "¢": "¢", "pounds": "gbp"}
+_UNIT_SIGNS = {"/": "/", "cdot": "·", "times": "·"}
 _MATRICES = frozenset({"pmatrix", "bmatrix", "matrix", "smallmatrix", "Bmatrix", "array"})
 _NUMBER_SETS = {"\\mathbb{Z}": "integers", "\\mathbb{N}": "naturals", "\\mathbb{Q}": "rationals",
                 "\\mathbb{C}": "complex numbers"}  # fmt: skip
@@ -51,20 +52,20 @@ class Shapes:
         Raises:
             UnreadableError: they are no answer this package can represent.
         """
-        items, alternatives = self._items()
+        items, joiner = self._items()
         if self.cursor.peek() is not None:
             raise UnreadableError("something is left over")
         if len(items) == 1:
             return items[0]
         regions = [item for item in items if isinstance(item, Region) and item.variable]
-        if alternatives and len(regions) == len(items):
-            return union(regions)
+        if len(regions) == len(items) and joiner != "," and len({region.variable for region in regions}) == 1:
+            return union(regions) if joiner == "or" else _intersected(regions)
         return Many(_flat(items))
 
-    def _items(self) -> tuple[list[Value], bool]:
-        """The items up to a closing bracket or the end, and whether "or" stands between them."""
+    def _items(self) -> tuple[list[Value], str]:
+        """The items up to a closing bracket or the end, and what stands between them: "," "and" or "or"."""
         items: list[Value] = []
-        alternatives = False
+        joiner = ","
         while self.cursor.peek() is not None and not self._at_end():
             items.append(self._item())
             if len(items) > MAX_ITEMS:
@@ -72,10 +73,10 @@ class Shapes:
             found = self._separator()
             if not found:
                 break
-            alternatives |= found == "or"
+            joiner = found
         if not items:
             raise UnreadableError("nothing between the brackets")
-        return items, alternatives
+        return items, joiner
 
     def _at_end(self) -> bool:
         return self.cursor.next_is(")", "]", "}", "\\}", "rangle", "&", "\\\\", "end")
@@ -88,13 +89,14 @@ class Shapes:
             if token.kind == "op" and token.text in (",", ";"):
                 found = found or ","
             elif (token.kind == "txt" and word in SEPARATORS) or token.text in ("lor", "land"):
-                found = "or" if word in ("or", "lor") else found or "and"
+                found = "or" if word in ("or", "lor") else "and"
             else:
                 break
             self.cursor.at += 1
         return found
 
     def _item(self) -> Value:
+        self.cursor.accept("=", "approx", "sim", "therefore")
         name = find_name(self.cursor)
         sides: list[Value] = [self._side()]
         signs: list[str] = []
@@ -158,13 +160,13 @@ class Shapes:
         self.expressions.open_bars -= 1
         self.in_builder = builder
         if self.cursor.accept("|", "mid", ":"):
-            conditions, alternatives = self._items()
+            conditions, joiner = self._items()
             self.cursor.expect(closing)
-            return _condition(conditions, alternatives)
+            return _condition(conditions, joiner)
         self.cursor.expect(closing)
         return SetOf(_flat(items))
 
-    def _table(self) -> Value:
+    def _table(self) -> Table:
         name = self._environment()
         if name not in _MATRICES:
             raise UnreadableError(f"environment {name[:20]!r}")
@@ -213,9 +215,18 @@ class Shapes:
             return self._proportion(value)
         if cursor.next_is("pmod", "bmod", "mod") or self._mod_in_brackets():
             return self._residue(value)
+        if cursor.accept("begin"):
+            return _scaled(self._table(), value)
         value, degrees = _without_mark(value, DEGREE)
         value, percent = _without_mark(value, PERCENT)
-        unit = self._unit()
+        factor, words = split_multiplier(self._unit_words())
+        value = value * integer(factor)
+        if words.lower() in ("percent", "per cent", "pct"):
+            percent, words = True, ""
+        token = cursor.peek()
+        if currency is None and token is not None and token.kind == "op" and token.text in _CURRENCIES:
+            currency = _CURRENCIES[cursor.take().text]
+        unit = _unit(words)
         if currency is not None:
             unit = read_unit(currency)
         elif degrees:
@@ -247,27 +258,22 @@ class Shapes:
             self.cursor.expect(")")
         return Residue(value, modulus)
 
-    def _unit(self) -> Unit | None:
-        """The unit that comes next, passed over; None when there are no words."""
+    def _unit_words(self) -> str:
+        """The words after a number, passed over, with their signs: "m/s^2", "N·m"."""
         text = ""
         cursor = self.cursor
         while (token := cursor.peek()) is not None:
             if token.kind == "txt" and token.text.strip(" ,.;").lower() not in SEPARATORS:
                 text += " " + token.text
-            elif text and token.text == "/" and (after := cursor.peek(1)) is not None and after.kind == "txt":
-                text += "/"
+            elif text and token.text in _UNIT_SIGNS and (after := cursor.peek(1)) and after.kind == "txt":
+                text += _UNIT_SIGNS[token.text]
             elif text and token.text == "^":
                 text += "^" + self._unit_power()
                 continue
             else:
                 break
             cursor.at += 1
-        if not text:
-            return None
-        unit = read_unit(text.strip())
-        if unit is None:
-            raise UnreadableError(f"words that are no unit: {text[:30]!r}")
-        return unit
+        return text.strip()
 
     def _unit_power(self) -> str:
         self.cursor.at += 1
@@ -276,6 +282,20 @@ class Shapes:
         if braced:
             self.cursor.expect("}")
         return digit
+
+
+def _unit(words: str) -> Unit | None:
+    if not words:
+        return None
+    unit = read_unit(words)
+    if unit is None:
+        raise UnreadableError(f"words that are no unit: {words[:30]!r}")
+    return unit
+
+
+def _scaled(table: Table, factor: Ratio) -> Table:
+    """A number times a matrix."""
+    return Table(tuple(tuple(Quantity(scalar(item) * factor) for item in row) for row in table.rows))
 
 
 def _without_mark(value: Ratio, mark: Atom) -> tuple[Ratio, bool]:
@@ -311,15 +331,19 @@ def _flat(items: list[Value]) -> tuple[Value, ...]:
     return tuple(flat)
 
 
-def _condition(conditions: list[Value], alternatives: bool) -> Value:
+def _intersected(regions: list[Region]) -> Region:
+    result = regions[0]
+    for region in regions[1:]:
+        result = intersection(result, region)
+    return Region(result.intervals, regions[0].variable)
+
+
+def _condition(conditions: list[Value], joiner: str) -> Value:
     """The numbers that a set's condition admits."""
     regions = [item for item in conditions if isinstance(item, Region)]
     if len(regions) != len(conditions):
         raise UnreadableError("a set condition that is no range of numbers")
-    result = regions[0]
-    for region in regions[1:]:
-        result = union([result, region]) if alternatives else intersection(result, region)
-    return Region(result.intervals)
+    return Region((union(regions) if joiner == "or" else _intersected(regions)).intervals)
 
 
 def _combined(operation: str, left: Value, right: Value) -> Value:

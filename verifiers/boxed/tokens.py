@@ -30,7 +30,7 @@ class Token(NamedTuple):
 
 _TOKEN = re.compile(
     r"(?P<gap>\s+)"
-    r"|(?P<rep>\d{0,40}\.\d{0,40}(?:\\overline\s*\{\d{1,40}\}|\\dot\s*\{?\d\}?(?:\d{0,40}\\dot\s*\{?\d\}?)?"
+    r"|(?P<rep>\d{0,40}\.\d{0,40}(?:\\(?:overline|bar)\s*\{\d{1,40}\}|\\dot\s*\{?\d\}?(?:\d{0,40}\\dot\s*\{?\d\}?)?"
     r"|\(\d{1,40}\)(?=$|[^\d(])|(?P<same>\d)(?P=same){2,}(?:\.\.\.|\s?\\[lc]?dots)))"
     r"|(?P<num>\d+(?:\.\d+)?[eE][+-]?\d{1,9}(?![\d.])|\d+(?:\.(?!\.)\d*)?|\.\d+)"
     r"|(?P<run>[A-Za-z]+)"

@@ -14,6 +14,8 @@ from verifiers.boxed.algebra import (
     PI,
     ZERO,
     Atom,
+    I,
+    Monomial,
     Poly,
     Ratio,
     atoms,
@@ -25,6 +27,10 @@ from verifiers.boxed.algebra import (
 )
 from verifiers.boxed.numeric import equal
 from verifiers.boxed.powers import root
+
+_MAX_TERMS = 3
+_MAX_MULTIPLE = 6
+"""Up to sin 6x the multiple is written out in sin x and cos x."""
 
 
 def call(name: str, *arguments: Ratio) -> Ratio:
@@ -78,23 +84,58 @@ def _cosines() -> dict[Fraction, Ratio]:
 
 
 def _cos(argument: Ratio) -> Ratio:
-    turns = _turns(argument)
-    return _cos_of_turns(turns) if turns is not None else call("cos", leading_positive(argument)[0])
+    return _cos_and_sin(argument)[0]
 
 
 def _sin(argument: Ratio) -> Ratio:
+    return _cos_and_sin(argument)[1]
+
+
+def _cos_and_sin(argument: Ratio) -> tuple[Ratio, Ratio]:
+    """Both by the addition theorems, so that sin 2x is 2 sin x cos x and sin(x + pi/2) is cos x."""
     turns = _turns(argument)
     if turns is not None:
-        return _cos_of_turns(Fraction(1, 2) - turns)
+        return _cos_of_turns(turns), _cos_of_turns(Fraction(1, 2) - turns)
+    if set(argument.den) != {()} or len(argument.num) > _MAX_TERMS:
+        return _of_angle(argument)
+    total = (ONE, ZERO)
+    for monomial, coefficient in argument.num.items():
+        step, repeat = _angle_step(monomial, Fraction(coefficient, argument.den[()]))
+        for _ in range(repeat):
+            total = (total[0] * step[0] - total[1] * step[1], total[1] * step[0] + total[0] * step[1])
+    return total
+
+
+def _angle_step(monomial: Monomial, share: Fraction) -> tuple[tuple[Ratio, Ratio], int]:
+    """cos and sin of an angle of which share * monomial is a whole multiple, and that multiple."""
+    whole = ratio({monomial: share.numerator}, {(): share.denominator})
+    if _turns(whole) is not None:
+        return _cos_and_sin(whole), 1
+    if abs(share.numerator) > _MAX_MULTIPLE:
+        return _of_angle(whole), 1
+    direction = 1 if share > 0 else -1
+    return _of_angle(ratio({monomial: direction}, {(): share.denominator})), abs(share.numerator)
+
+
+def _of_angle(argument: Ratio) -> tuple[Ratio, Ratio]:
+    """The atoms cos and sin of an angle, tied by sin^2 = 1 - cos^2."""
     inner, direction = leading_positive(argument)
     cosine = Atom("call", f"cos({inner})")
     square: Poly = {(): 1, ((cosine, 2),): -1}
-    return integer(direction) * of_atom(Atom("sin", str(inner), (2, square)))
+    return of_atom(cosine), integer(direction) * of_atom(Atom("sin", str(inner), (2, square)))
 
 
 def leading_positive(argument: Ratio) -> tuple[Ratio, int]:
     """(argument, 1) or (-argument, -1), whichever has a positive leading term."""
     return (argument, 1) if argument.num[max(argument.num)] > 0 else (-argument, -1)
+
+
+def unit_circle(exponent: Ratio) -> Ratio | None:
+    """e ** exponent for an exponent r i pi with r rational, else None."""
+    turns = _turns(exponent / of_atom(I))
+    if turns is None:
+        return None
+    return _cos_of_turns(turns) + of_atom(I) * _cos_of_turns(Fraction(1, 2) - turns)
 
 
 def _tan(argument: Ratio) -> Ratio:

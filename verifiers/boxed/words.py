@@ -20,6 +20,10 @@ _MEANINGS = {
     "everything": "all real numbers, all reals, all real, the set of all real numbers, the real numbers",
     "everything ": "any real number, real numbers, all real values",
     "none of these": "none of the above, none of these",
+    "yes": "yes",
+    "no": "no",
+    "true": "true",
+    "false": "false",
     "impossible": "impossible, not possible, cannot be determined",
 }
 PHRASES = {
@@ -59,9 +63,20 @@ EMPTY_UNITS = frozenset(
 )
 """Words that say only "in whatever unit"."""
 
+MULTIPLIERS = {
+    "hundred": 10**2,
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "dozen": 12,
+}
+
 NOT_UNITS = _listed(
     """or and not no maybe if but least most than when where for possibly perhaps either otherwise mod more
-    less fewer about approximately nor is are isn't only except between to base"""
+    less fewer about approximately nor is are isn't only except between to base over under plus minus
+    times divided equals instead wrong incorrect guess unknown cannot then so because since which that
+    would could should may might any whatever"""
 )
 """Words that no unit contains: they change the answer instead."""
 
