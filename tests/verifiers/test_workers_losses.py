@@ -20,9 +20,13 @@ HERE = Path(__file__).parent
 OTHERS = [f"42 other {i}" for i in range(30)]
 
 
-def processes_of(judge) -> list[int]:
+def keepers_of(judge) -> list[int]:
     """Of the workers that have started."""
     return [worker.process.pid for worker in judge.workers._dispatcher._workers if worker.ready]
+
+
+def worker_of(keeper: int) -> int:
+    return int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0])
 
 
 def is_alive(pid: int) -> bool:
@@ -67,14 +71,15 @@ def test_an_item_whose_worker_dies_once_is_tried_again(make_judge, tmp_path):
     assert len(judge.judged) == len(OTHERS) + 1
 
 
-def test_kill_9_at_any_moment_loses_and_doubles_nothing(make_judge):
+@pytest.mark.parametrize("kill", ["worker", "keeper"])
+def test_kill_9_at_any_moment_loses_and_doubles_nothing(make_judge, kill):
     judge = make_judge(workers=2)
     keys = [f"42 item {i}" for i in range(400)]
     judge(*keys, reference='{"answer": "42", "delay": 0.002}')
     for _ in range(4):
         time.sleep(0.1)
-        for pid in processes_of(judge)[:1]:
-            os.kill(pid, signal.SIGKILL)
+        for keeper in keepers_of(judge)[:1]:
+            os.kill(keeper if kill == "keeper" else worker_of(keeper), signal.SIGKILL)
     judge.workers.close()
     assert judge.judged.keys() == set(keys)
     assert {judged.verdict.outcome for judged in judge.judged.values()} == {"correct"}
@@ -82,9 +87,9 @@ def test_kill_9_at_any_moment_loses_and_doubles_nothing(make_judge):
 
 def test_an_idle_worker_that_was_killed_is_replaced(make_judge):
     judge = make_judge(workers=1)
-    (pid,) = processes_of(judge)
-    os.kill(pid, signal.SIGKILL)
-    wait_until_gone(pid)
+    (keeper,) = keepers_of(judge)
+    os.kill(worker_of(keeper), signal.SIGKILL)
+    wait_until_gone(keeper)
     judge("42")
     judge.workers.close()
     assert judge.judged["42"].verdict.outcome == "correct"
@@ -92,8 +97,8 @@ def test_an_idle_worker_that_was_killed_is_replaced(make_judge):
 
 def test_a_stopped_worker_counts_as_hanging(make_judge):
     judge = make_judge(workers=1, deadline_s=0.7)
-    (pid,) = processes_of(judge)
-    os.kill(pid, signal.SIGSTOP)
+    (keeper,) = keepers_of(judge)
+    os.kill(worker_of(keeper), signal.SIGSTOP)
     judge("42")
     judge.workers.close()
     assert judge.judged["42"].verdict.outcome == "correct"
@@ -121,7 +126,7 @@ def test_closing_without_draining_is_quick_and_leaves_nothing(make_judge, respon
     judge = make_judge(workers=2)
     judge(response)
     time.sleep(0.3)
-    pids = processes_of(judge)
+    pids = [pid for keeper in keepers_of(judge) for pid in (keeper, worker_of(keeper))]
     began = time.monotonic()
     judge.workers.close(drain=False)
     assert time.monotonic() - began < 1.5
@@ -140,7 +145,7 @@ def test_an_exception_in_the_block_abandons_what_is_pending(make_judge):
 
 def _pids_in(path: Path) -> list[int]:
     until = time.monotonic() + 20
-    while not path.exists() or len(path.read_text().split()) < 2:
+    while not path.exists() or len(path.read_text().split()) < 3:
         assert time.monotonic() < until
         time.sleep(0.01)
     return [int(pid) for pid in path.read_text().split()]
@@ -152,6 +157,7 @@ def test_the_children_of_a_worker_go_with_it(make_judge, tmp_path):
     pids = _pids_in(tmp_path / "pids")
     os.kill(pids[0], signal.SIGKILL)
     wait_until_gone(*pids)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids), "a zombie is left"
 
 
 def test_the_children_of_a_worker_go_at_the_end(make_judge, tmp_path):

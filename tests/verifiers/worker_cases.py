@@ -75,8 +75,11 @@ class Misbehaves(Contains):
                     os._exit(1)
                 return graded(1.0)
             case "children":
-                child = subprocess.Popen(["sleep", "3600"])
-                Path(argument).write_text(f"{os.getpid()} {child.pid}")
+                children = [
+                    subprocess.Popen(["sleep", "3600"], start_new_session=session)
+                    for session in (False, True)
+                ]
+                Path(argument).write_text(f"{os.getpid()} {children[0].pid} {children[1].pid}")
                 time.sleep(3600)
             case "raise":
                 raise ZeroDivisionError("by nothing")

@@ -12,12 +12,10 @@ of a batch; in between it looks by itself.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import faulthandler
 import json
 import os
 import pickle
-import signal
 import time
 from collections.abc import Mapping
 from functools import lru_cache
@@ -32,15 +30,11 @@ from verifiers.workers.channel import Given, Message, pack, read_message
 MAX_DETAIL_CHARS = 1_000
 MAX_CACHED_REFERENCE_CHARS = 32_768
 
-_PR_SET_PDEATHSIG = 1
 
-
-def main(parent: int, bell: int, nice: int) -> None:
-    """Runs the worker of process `parent` until standard input ends."""
+def main(bell: int, nice: int) -> None:
+    """Judges until standard input ends."""
     os.set_inheritable(bell, False)
     requests, results = _claim_standard_streams()
-    _die_with(parent, signal.SIGKILL)
-    _take_group_along(requests, results, bell)
     os.nice(nice)
     with contextlib.suppress(OSError):  # a container may hide this file
         # The kernel, when short of memory, ends a worker, whose item is retried, and not the engine.
@@ -77,31 +71,6 @@ def _claim_standard_streams() -> tuple[int, int]:
     os.close(nothing)
     os.dup2(2, 1)  # what a verifier prints is seen on standard error
     return requests, results
-
-
-def _die_with(parent: int, sign: int) -> None:
-    """Asks the kernel for signal `sign` when the parent (the thread that started us) ends."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, sign)
-    if os.getppid() != parent:  # it ended before we asked
-        os._exit(1)
-
-
-def _take_group_along(*channel: int) -> None:
-    """Forks a guard that kills this process group (a sandbox, a verifier's own children) when we end.
-
-    It works after SIGKILL too, which no handler in this process would. The guard holds no open file,
-    so that the end of this process is the end of its pipes.
-    """
-    worker = os.getpid()
-    if os.fork():
-        return
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-    os.closerange(0, 3)
-    for descriptor in channel:
-        os.close(descriptor)
-    _die_with(worker, signal.SIGUSR1)
-    signal.sigwait({signal.SIGUSR1})
-    os.killpg(0, signal.SIGKILL)
 
 
 def _load(name: str, given: Given) -> Verifier | str:

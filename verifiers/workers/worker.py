@@ -21,10 +21,13 @@ from verifiers.workers.channel import Given, Message, pack, take_messages
 from verifiers.workers.items import Item
 
 _START = (
-    "import json, sys; parent, bell, nice, sys.path[:] = json.loads(sys.argv[1]); "
-    "from verifiers.workers.process import main; main(parent, bell, nice)"
+    "import json, sys; caller, bell, nice, sys.path[:] = json.loads(sys.argv[1]); "
+    "from verifiers.workers.keeper import main; main(caller, bell, nice)"
 )
 _READ_BYTES = 1 << 20
+
+KILL_S = 5.0
+"""Time for a keeper to end what is below it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +65,7 @@ class Worker:
     def start(cls, *, bell: int, nice: int, given: Given) -> Worker:
         """Starts a process by exec: it neither imports the caller's `__main__` nor shares its memory.
 
-        It dies with the thread that calls this.
+        It is the keeper, which forks the worker. Both end with the thread that calls this.
 
         Raises:
             OSError: the system refuses another process.
@@ -74,7 +77,7 @@ class Worker:
             stdout=subprocess.PIPE,
             bufsize=0,
             pass_fds=(bell,),
-            start_new_session=True,  # Ctrl-C is the caller's to handle; and one signal ends the whole group
+            start_new_session=True,  # Ctrl-C is the caller's to handle
         )
         worker = cls(process)
         worker._unsent += pack(given)
@@ -96,7 +99,7 @@ class Worker:
 
     @property
     def gone(self) -> bool:
-        """`kill` has been called: its pipes are closed and its number may be another process's by now."""
+        """`kill` has been called: it has ended and its pipes are closed."""
         return self.process.returncode is not None
 
     @property
@@ -152,16 +155,26 @@ class Worker:
         return take_messages(self._received)
 
     def kill(self) -> str:
-        """Ends it, if it has not ended by itself, and its process group. Returns how it ended, in words."""
-        # It has not been waited for, so the number still names this group and no other.
-        os.killpg(self.process.pid, signal.SIGKILL)
-        code = self.process.wait()
+        """Ends it, if it has not ended by itself, and all its children. Returns how it ended, in words."""
+        self.process.terminate()
+        try:
+            code = self.process.wait(timeout=KILL_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()  # the worker dies with its keeper
+            code = self.process.wait()
         self.input.close()
         self._output.close()
-        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        return _ending(code)
 
     def wait(self, timeout_s: float) -> None:
         """Waits until it has closed its end, as the last thing it does, for `timeout_s` at most."""
         poll = select.poll()
         poll.register(self._output, 0)  # only the hang-up counts
         poll.poll(max(timeout_s, 0.0) * 1e3)
+
+
+def _ending(code: int) -> str:
+    """A keeper's return code in words; what happened to the worker is 128 + n, as in shells."""
+    number = -code if code < 0 else code - 128
+    known = {sign.value: sign.name for sign in signal.Signals}
+    return f"signal {known[number]}" if number in known else f"exit status {code}"
