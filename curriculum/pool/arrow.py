@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from curriculum.errors import UsageError
@@ -47,6 +48,28 @@ def _plain_field(field: pa.Field[Any]) -> pa.Field[Any]:
     return field.with_type(plain(field.type))
 
 
+def _wide(dtype: pa.DataType) -> pa.DataType:
+    """The same type with 64-bit offsets, which hold more than 2 GiB of text in one piece."""
+    if pa.types.is_string(dtype):
+        return pa.large_string()
+    if pa.types.is_binary(dtype):
+        return pa.large_binary()
+    if pa.types.is_struct(dtype):
+        return pa.struct([field.with_type(_wide(field.type)) for field in dtype])
+    if pa.types.is_list(dtype):
+        return pa.large_list(dtype.value_field.with_type(_wide(dtype.value_type)))
+    return dtype
+
+
+def in_one_piece(table: pa.Table) -> pa.Table:
+    """The same rows in one chunk, so that rows can be taken from it in any order, whatever its size.
+
+    Arrow's take joins the chunks of a column, and fails where joined text passes 2 GiB in 32-bit offsets.
+    """
+    schema = pa.schema([field.with_type(_wide(field.type)) for field in table.schema])
+    return table.cast(schema).replace_schema_metadata(table.schema.metadata).combine_chunks()
+
+
 def plain_table(table: pa.Table) -> pa.Table:
     """The same rows in plain types, without pandas' notes on the columns."""
     schema = pa.schema([_plain_field(field) for field in table.schema])
@@ -70,14 +93,20 @@ def align(parts: Sequence[Part]) -> pa.Table:
     tables: list[tuple[str, pa.Table]] = []
     for path, rows, kept in parts:
         if isinstance(rows, pa.Table):
-            tables.append(
-                (path, rows if len(kept) == rows.num_rows else rows.take(pa.array(kept, pa.int64())))
-            )
+            tables.append((path, _only(rows, kept)))
         else:
             tables.append((path, inferred.slice(start, len(kept))))
             start += len(kept)
     schema = agree(tables)
     return pa.concat_tables([table.select(schema.names).cast(schema) for _, table in tables])
+
+
+def _only(table: pa.Table, kept: Sequence[int]) -> pa.Table:
+    if len(kept) == table.num_rows:
+        return table
+    mask = np.zeros(table.num_rows, dtype=np.bool_)
+    mask[list(kept)] = True
+    return table.filter(pa.array(mask))
 
 
 def agree(tables: Sequence[tuple[str, pa.Table]]) -> pa.Schema:

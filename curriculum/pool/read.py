@@ -12,12 +12,11 @@ kinds, the order of struct fields and columns that are null throughout a file ar
 
 from __future__ import annotations
 
-import difflib
 import gc
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
@@ -28,10 +27,10 @@ from curriculum.errors import UsageError
 from curriculum.pool.arrow import agree, align
 from curriculum.pool.columns import Fault, chats, values
 from curriculum.pool.formats import BadRow, Loaded, SourceFile, load
-from curriculum.pool.identity import canonical, digest
+from curriculum.pool.identity import Messages, canonical, digest
+from curriculum.pool.judges import domain_names, verifier_names
 from curriculum.pool.layouts import Keys, Layout, ReadOptions, find_keys, reference_of
 from curriculum.pool.sources import resolve
-from verifiers import registry
 
 FRAME = pl.Schema(
     [
@@ -82,15 +81,15 @@ class _Rows:
     """The good rows of one source, column by column, and their places in it; messages lie flat, `lengths`
     of them a row."""
 
-    kept: list[int]
-    ids: list[str]
-    roles: list[str]
-    contents: list[str]
-    lengths: list[int]
-    verifiers: list[str]
-    references: list[str]
-    domains: list[str]
-    bad: list[BadRow]
+    kept: list[int] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    roles: list[str] = field(default_factory=list)
+    contents: list[str] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    verifiers: list[str] = field(default_factory=list)
+    references: list[str] = field(default_factory=list)
+    domains: list[str] = field(default_factory=list)
+    bad: list[BadRow] = field(default_factory=list)
 
 
 def read_pool(sources: Sequence[str], options: ReadOptions) -> Pool:
@@ -148,97 +147,46 @@ def _stop_at(bad: Sequence[BadRow], options: ReadOptions) -> None:
 
 def _read(part: Loaded, keys: Keys, options: ReadOptions) -> _Rows:
     """Takes, judges and hashes every row of a source."""
-    count = len(part.rows)
+    nothing = [None] * len(part.rows)
     prompts = chats(part.rows, keys.prompt)
     truths = values(part.rows, keys.reference)
-    domains = _domains(values(part.rows, keys.domain) if keys.domain else [None] * count, options)
-    own = values(part.rows, keys.verifier) if keys.verifier else [None] * count
-    named = _verifiers(own, domains, options, where=part.file.path)
-    rows = _Rows([], [], [], [], [], [], [], [], [])
-    for i, (prompt, truth, verifier) in enumerate(zip(prompts, truths, named, strict=True)):
-        if isinstance(prompt, Fault):
-            rows.bad.append(BadRow(part.file.path, part.numbers[i], prompt.cause, part.unit))
+    sources = values(part.rows, keys.domain) if keys.domain else nothing
+    domains = domain_names(sources, options)
+    own = values(part.rows, keys.verifier) if keys.verifier else nothing
+    verifiers = verifier_names(own, domains, options, where=part.file.path)
+    rows = _Rows()
+    for i, (prompt, truth, verifier) in enumerate(zip(prompts, truths, verifiers, strict=True)):
+        source = sources[i]
+        found = source if isinstance(source, Fault) else _hashed(prompt, truth, verifier)
+        if isinstance(found, Fault):
+            rows.bad.append(BadRow(part.file.path, part.numbers[i], found.cause, part.unit))
             continue
-        try:
-            reference = _reference(truth, verifier)
-            identity = "" if isinstance(reference, Fault) else digest(prompt, verifier, reference)
-        except (TypeError, ValueError, RecursionError) as error:
-            reference = Fault(f"the row cannot be written as JSON: {error}")
-            identity = ""
-        if isinstance(reference, Fault):
-            rows.bad.append(BadRow(part.file.path, part.numbers[i], reference.cause, part.unit))
-            continue
+        messages, reference, identity = found
         rows.kept.append(i)
         rows.ids.append(identity)
-        rows.roles.extend([role for role, _ in prompt])
-        rows.contents.extend([content for _, content in prompt])
-        rows.lengths.append(len(prompt))
+        rows.roles.extend([role for role, _ in messages])
+        rows.contents.extend([content for _, content in messages])
+        rows.lengths.append(len(messages))
         rows.verifiers.append(verifier)
         rows.references.append(reference)
         rows.domains.append(domains[i])
     return rows
 
 
-def _reference(truth: object, verifier: str) -> str | Fault:
+def _hashed(prompt: Messages | Fault, truth: object, verifier: str) -> tuple[Messages, str, str] | Fault:
+    """The messages, the reference as canonical JSON and the prompt_id of a row."""
+    if isinstance(prompt, Fault):
+        return prompt
     if isinstance(truth, Fault):
         return Fault(f"the reference: {truth.cause}")
     reference = reference_of(truth, verifier)
-    return Fault("the reference is missing") if reference is None else canonical(reference)
-
-
-def _domains(found: Sequence[object], options: ReadOptions) -> list[str]:
-    """Domains as text; rows without one are in the default domain."""
-    return [
-        value if isinstance(value, str) and value else options.default_domain if not value else str(value)
-        for value in found
-    ]
-
-
-def _verifiers(
-    own: Sequence[object], domains: Sequence[str], options: ReadOptions, *, where: str
-) -> list[str]:
-    """The verifier of each row: its own, else its domain's, else the default."""
-    chosen: dict[tuple[object, str], str] = {}
-    named: list[str] = []
-    for key in zip(own, domains, strict=True):
-        if key not in chosen:
-            chosen[key] = _verifier(*key, options, where)
-        named.append(chosen[key])
-    return named
-
-
-def _verifier(own: object, domain: str, options: ReadOptions, where: str) -> str:
-    name = own or options.verifiers.get(domain) or options.default_verifier
-    if not name:
-        near = difflib.get_close_matches(domain, options.verifiers, n=1)
-        hint = f" (it has {near[0]!r})" if near else ""
-        raise UsageError(
-            f"no verifier is named for data source {domain!r}",
-            where=where,
-            do=f'under [pool.verifiers] add {domain!r} = "boxed" or another{hint}, or name a default',
-        )
-    if not isinstance(name, str) or (name not in registry.names() and not _loads(name)):
-        near = difflib.get_close_matches(str(name), registry.names(), n=1)
-        do = (
-            f"did you mean {near[0]!r}?"
-            if near
-            else f"known: {', '.join(registry.names())}, or module.path:Class"
-        )
-        raise UsageError(f"no verifier is called {name!r} (data source {domain!r})", where=where, do=do)
-    return name
-
-
-def _loads(name: str) -> bool:
-    """Whether a name is the dotted path of a verifier that can be loaded."""
-    if ":" not in name:
-        return False
+    if reference is None:
+        return Fault("the reference is missing")
     try:
-        registry.get(name)
-    except registry.UnknownVerifierError as error:
-        raise UsageError(
-            str(error), where="[pool.verifiers]", do="mend the path, or install its package"
-        ) from error
-    return True
+        text = canonical(reference)
+        return prompt, text, digest(prompt, verifier, text)
+    except (TypeError, ValueError, RecursionError) as error:
+        return Fault(f"the reference cannot be written as JSON: {error}")
 
 
 def _frame(parts: Sequence[_Rows]) -> pl.DataFrame:

@@ -27,7 +27,7 @@ from typing import Any, Literal
 import polars as pl
 import pyarrow as pa
 
-from curriculum.pool.arrow import plain_table
+from curriculum.pool.arrow import in_one_piece, plain_table
 from curriculum.pool.layouts import Layout, ground_truth_of
 from curriculum.pool.read import Pool
 
@@ -44,13 +44,16 @@ EXTRA = pa.schema(_EXTRA)
 
 CHAT = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
 
+Target = Literal["same", "verl", "trl", "openrlhf", "native"]
+
+_ROWS = 10_000
+"""Rows written at a time: plain types hold at most 2 GiB of text in one piece."""
+
 _YIELDING = {"ability", "extra_info"}
 """Made only where the original rows have no such column of their own."""
 
 
-def export(
-    pool: Pool, chosen: pl.DataFrame, layout: Literal["same", "verl", "trl", "openrlhf", "native"]
-) -> pa.Table:
+def export(pool: Pool, chosen: pl.DataFrame, layout: Target) -> pa.Table:
     """The rows of `chosen`, in its order, in `layout` ("same" is the pool's own).
 
     Args:
@@ -58,8 +61,14 @@ def export(
         chosen: one row a prompt: `row`, its place in the pool, and the columns of EXTRA.
         layout: the schema to write.
     """
+    source = in_one_piece(pool.source)
+    parts = list(chosen.iter_slices(_ROWS)) or [chosen]
+    return pa.concat_tables([_export(pool, source, part, layout) for part in parts])
+
+
+def _export(pool: Pool, source: pa.Table, chosen: pl.DataFrame, layout: Target) -> pa.Table:
     rows = chosen["row"].cast(pl.Int64)
-    table = plain_table(pool.source.take(pa.array(rows.to_list(), pa.int64())))
+    table = plain_table(source.take(pa.array(rows.to_list(), pa.int64())))
     if layout != "same" and not (layout == pool.layout and pool.keys.customary):
         table = _converted(pool, rows, table, layout)
     table = table.drop_columns([name for name in EXTRA.names if name in table.column_names])

@@ -91,7 +91,7 @@ def test_a_bad_row_of_parquet_is_counted_from_0(tmp_path: Path, row: dict, cause
     assert read_pool([path], SKIP).frame.height == 2
 
 
-@pytest.mark.parametrize("column", ["prompt", "answer", "content"])
+@pytest.mark.parametrize("column", ["prompt", "answer", "content", "data_source"])
 def test_invalid_utf8_in_parquet_is_a_bad_row(tmp_path: Path, column: str) -> None:
     broken = pa.array([b"ok", b"bad\xff", b"ok"]).cast(pa.binary()).view(pa.string())
     fine = pa.array(["a", "b", "c"])
@@ -100,7 +100,13 @@ def test_invalid_utf8_in_parquet_is_a_bad_row(tmp_path: Path, column: str) -> No
         prompt = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), message)
     else:
         prompt = broken if column == "prompt" else fine
-    table = pa.table({"prompt": prompt, "answer": broken if column == "answer" else fine})
+    table = pa.table(
+        {
+            "prompt": prompt,
+            "answer": broken if column == "answer" else fine,
+            "data_source": broken if column == "data_source" else fine,
+        }
+    )
     pq.write_table(table, tmp_path / "a.parquet")
     pool = read_pool([str(tmp_path / "a.parquet")], SKIP)
     assert [(bad.row, "invalid UTF-8 at byte 3" in bad.cause) for bad in pool.bad_rows] == [(1, True)]

@@ -283,7 +283,7 @@ def test_verifier_names_are_checked(tmp_path: Path, options: ReadOptions, what: 
 def test_the_domain_may_be_any_field(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "a.parquet", VERL)
     options = ReadOptions(default_verifier="boxed", domain_key="extra_info.index")
-    assert read_pool([path], options).frame["domain"].to_list() == ["default", "1", "2", "3", "4"]
+    assert read_pool([path], options).frame["domain"].to_list() == ["0", "1", "2", "3", "4"]
 
 
 # ---- the hash of the whole ----

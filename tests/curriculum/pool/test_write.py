@@ -83,6 +83,14 @@ def test_the_pools_own_layout_stays_untouched_but_for_the_extra_columns(tmp_path
     assert export(pool, choose(pool, [2, 0]), "verl").equals(table)
 
 
+def test_sets_of_any_size_keep_the_order_of_the_choice(tmp_path: Path) -> None:
+    pool = read(tmp_path, VERL)
+    rows = [2, 0, 3] * 7_000
+    table = export(pool, choose(pool, rows), "trl")
+    assert table["weight"].to_pylist() == [row + 0.5 for row in rows]
+    assert table["solution"].to_pylist() == [str(row + 1) for row in rows]
+
+
 @pytest.mark.parametrize("source", LAYOUTS)
 @pytest.mark.parametrize("target", LAYOUTS)
 def test_any_layout_reads_back_as_the_same_prompts(tmp_path: Path, source: str, target: str) -> None:
