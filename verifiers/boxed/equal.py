@@ -16,15 +16,14 @@ from verifiers.boxed.algebra import (
     PI,
     Atom,
     Ratio,
-    UnreadableError,
     as_fraction,
     as_integer,
     integer,
-    metered,
     of_atom,
     poly_mul,
     rational,
 )
+from verifiers.boxed.bounds import UnreadableError, metered
 from verifiers.boxed.clean import squeezed
 from verifiers.boxed.numeric import decimal_value, equal, is_zero, sign
 from verifiers.boxed.read import MAX_READ, read

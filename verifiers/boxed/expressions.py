@@ -7,9 +7,6 @@ by `MAX_DEPTH`, work by the surrounding `metered` block.
 
 from __future__ import annotations
 
-import re
-from fractions import Fraction
-
 from verifiers.boxed import functions
 from verifiers.boxed.algebra import (
     INFINITY,
@@ -19,22 +16,20 @@ from verifiers.boxed.algebra import (
     E,
     I,
     Ratio,
-    TooHardError,
-    UnreadableError,
     as_integer,
     atoms,
     integer,
     of_atom,
     rational,
-    spend,
 )
+from verifiers.boxed.bounds import TooHardError, UnreadableError, spend
+from verifiers.boxed.numerals import mixed_part, numeral
 from verifiers.boxed.powers import power, root
 from verifiers.boxed.tokens import MAX_DEPTH, Cursor, Token
 from verifiers.boxed.words import GREEK
 
 DEGREE = Atom("mark", "degree")
 PERCENT = Atom("mark", "percent")
-MAX_DIGITS = 1_200
 
 _TRIGONOMETRIC = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
 _SEVERAL = frozenset({"gcd", "lcm", "max", "min"})
@@ -43,10 +38,6 @@ _FACTOR_COMMANDS = (
     GREEK | _FUNCTIONS | _SEVERAL | {"pi", "frac", "sqrt", "binom", "lfloor", "lceil", "log", "infty"}
 )
 _TIMES = ("*", "cdot", "times", "ast", "bullet")
-_REPEATING = re.compile(
-    r"(\d*)\.(\d*?)(?:\\(?:overline|bar)\s*\{(\d+)\}|\((\d+)\)|(\\dot.*)|(\d)(\d*)(?:\.\.\.|\s?\\[lc]?dots))"
-)
-_NOT_DIGIT = re.compile(r"\D")
 
 
 class Expressions:
@@ -132,12 +123,14 @@ class Expressions:
         return False
 
     def _exponent(self) -> Ratio:
-        token = self.cursor.peek()
-        if token is not None and token.kind == "num":
-            return numeral(self.cursor.take().text)
-        if self.cursor.accept("-"):
-            return -self._exponent()
-        return self._primary()
+        minus = False
+        while self.cursor.next_is("+", "-"):
+            minus ^= self.cursor.take().text == "-"
+        if (token := self.cursor.peek()) is not None and token.kind == "num":
+            value = numeral(self.cursor.take().text)
+        else:
+            value = self._primary()
+        return -value if minus else value
 
     def _postfix(self, value: Ratio) -> Ratio:
         while True:
@@ -198,33 +191,13 @@ class Expressions:
     def _numeral(self, token: Token) -> Ratio:
         value = numeral(token.text)
         if token.text.isdigit():
-            part = self._mixed_part()
+            part = mixed_part(self.cursor)
             if part is not None:
                 return value + rational(part)
         following = self.cursor.peek()
         if following is not None and following.kind == "num":
             raise UnreadableError("two numbers side by side")
         return value
-
-    def _mixed_part(self) -> Fraction | None:
-        """The proper fraction that follows a whole number, as in 2 1/3, passed over; else None."""
-        cursor = self.cursor
-        ahead = [cursor.peek(place) for place in range(7)]
-        texts = [token.text if token is not None else "" for token in ahead]
-        if texts[0] == "frac" and texts[1] == texts[4] == "{" and texts[3] == texts[6] == "}":
-            top, bottom, length = texts[2], texts[5], 7
-        elif texts[0] == "frac" and re.fullmatch(r"[1-9]{2}", texts[1]):
-            top, bottom, length = texts[1][0], texts[1][1], 2
-        elif texts[1] == "/" and ahead[0] is not None and ahead[0].gap:
-            top, bottom, length = texts[0], texts[2], 3
-        else:
-            return None
-        if not (top.isdigit() and bottom.isdigit() and 0 < len(top) < 9 and 0 < len(bottom) < 9):
-            return None
-        if not 0 < int(top) < int(bottom):
-            return None
-        cursor.at += length
-        return Fraction(int(top), int(bottom))
 
     def _letter(self, token: Token) -> Ratio:
         if token.text in ("e", "\\mathbf{e}") and not self.cursor.next_is("_"):
@@ -339,36 +312,6 @@ class Expressions:
         while self._starts_factor() and not self.cursor.next_is("(", *_FUNCTIONS):
             value = value * self._power()
         return value
-
-
-def numeral(text: str) -> Ratio:
-    """The exact value of a numeral: digits, decimals, 1.5e3 and repeating decimals.
-
-    Raises:
-        TooHardError: more than `MAX_DIGITS` digits.
-    """
-    if len(text) > MAX_DIGITS:
-        raise TooHardError(f"a number with more than {MAX_DIGITS} digits")
-    if text.isdigit():
-        return integer(int(text))
-    repeating = _REPEATING.fullmatch(text)
-    if repeating is not None:
-        return rational(_repeating(repeating))
-    mantissa, _, exponent = text.lower().partition("e")
-    value = rational(Fraction(mantissa.rstrip(".")))
-    return value * power(integer(10), integer(int(exponent))) if exponent else value
-
-
-def _repeating(found: re.Match[str]) -> Fraction:
-    whole, fixed = found[1] or "0", found[2]
-    if found[6] is not None:  # 0.333...
-        period = found[6]
-    elif found[5] is not None:  # dots over the first and last repeating digit
-        period = _NOT_DIGIT.sub("", found[5])
-    else:
-        period = found[3] or found[4]
-    nines = int("9" * len(period)) * 10 ** len(fixed)
-    return Fraction(int(whole)) + Fraction(int(fixed or "0"), 10 ** len(fixed)) + Fraction(int(period), nines)
 
 
 def _radians(argument: Ratio) -> Ratio:

@@ -19,7 +19,6 @@ from verifiers.boxed.algebra import (
     I,
     Poly,
     Ratio,
-    UnreadableError,
     as_fraction,
     as_integer,
     atoms,
@@ -27,8 +26,8 @@ from verifiers.boxed.algebra import (
     of_atom,
     ratio,
     rational,
-    spend,
 )
+from verifiers.boxed.bounds import UnreadableError, spend
 from verifiers.boxed.numeric import floor, sign
 from verifiers.boxed.powers import factors, power, root
 from verifiers.boxed.trigonometry import call, leading_positive

@@ -17,19 +17,17 @@ from functools import lru_cache
 from math import ceil, lcm, log10
 
 from verifiers.boxed.algebra import (
-    MAX_BITS,
     Atom,
     Exponent,
     Monomial,
     Poly,
     Ratio,
-    TooHardError,
     as_fraction,
     poly_add,
     poly_mul,
     ratio,
-    spend,
 )
+from verifiers.boxed.bounds import MAX_BITS, TooHardError, spend
 
 MAX_DIGITS = 800
 """Decimal digits a zero test may need; beyond that it is too hard."""

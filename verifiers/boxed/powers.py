@@ -12,7 +12,6 @@ from functools import lru_cache
 from math import gcd, isqrt
 
 from verifiers.boxed.algebra import (
-    MAX_BITS,
     ONE,
     ZERO,
     Atom,
@@ -22,8 +21,6 @@ from verifiers.boxed.algebra import (
     Monomial,
     Poly,
     Ratio,
-    TooHardError,
-    UnreadableError,
     as_fraction,
     monomial_power,
     of_atom,
@@ -31,8 +28,8 @@ from verifiers.boxed.algebra import (
     poly_power,
     poly_text,
     ratio,
-    spend,
 )
+from verifiers.boxed.bounds import MAX_BITS, TooHardError, UnreadableError, spend
 from verifiers.boxed.numeric import sign
 
 _PRIME_LIMIT = 1000

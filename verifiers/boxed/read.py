@@ -10,13 +10,13 @@ import re
 from functools import lru_cache
 from itertools import product
 
-from verifiers.boxed.algebra import UnreadableError, metered
+from verifiers.boxed.bounds import UnreadableError, metered
 from verifiers.boxed.clean import clean, squeezed
 from verifiers.boxed.regions import EVERYTHING
 from verifiers.boxed.shapes import Shapes
 from verifiers.boxed.tokens import Token, tokenize
 from verifiers.boxed.values import Based, Choice, Clock, Many, Opaque, Region, SetOf, Value, Word
-from verifiers.boxed.words import COMMAND_OF_WORD, FUNCTION_WORDS, NUMBER_WORDS, PHRASES
+from verifiers.boxed.words import COMMAND_OF_WORD, FUNCTION_WORDS, NUMBER_WORDS, PHRASES, folded
 
 MAX_READ = 4_000
 """Characters; longer answers are compared as text only."""
@@ -76,7 +76,7 @@ def _read(text: str) -> Value:
             return special if special is not None else _answer(tokenize(text))
     except UnreadableError:
         plain = _plain(text)
-        return Word(plain.lower()) if _NAMED_NUMBER.fullmatch(plain) else Opaque(squeezed(text))
+        return Word(folded(plain)) if _NAMED_NUMBER.fullmatch(plain) else Opaque(squeezed(text))
 
 
 def _answer(tokens: list[Token]) -> Value:
@@ -123,7 +123,7 @@ def _special(text: str) -> Value | None:
     option = _CHOICE_WITH_VALUE.fullmatch(plain) if plain[:1] in "(ABCDEFGHIJ" else None
     if option is not None:
         value_text = text[text.index(option[1] or option[2]) + 1 :].lstrip(")}.: ")
-        return Choice(option[1] or option[2], _read(value_text)) if value_text else None
+        return Choice(option[1] or option[2], _plain_value(value_text)) if value_text else None
     return None
 
 
@@ -155,7 +155,15 @@ def _words(plain: str) -> Value | None:
         return None
     if all(len(part) == 1 for part in parts):
         return Word("".join(plain.split()))
-    return Word(phrase if len(phrase) > 3 else " ".join(plain.split()))
+    return Word(folded(" ".join(plain.split()).rstrip(".")))
+
+
+def _plain_value(text: str) -> Value:
+    """The value of the words or formula beside an option's letter."""
+    try:
+        return _answer(tokenize(text))
+    except UnreadableError:
+        return Opaque(squeezed(text))
 
 
 def _clock(found: re.Match[str]) -> Value | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cmp_to_key
 
-from verifiers.boxed.algebra import Ratio, UnreadableError
+from verifiers.boxed.algebra import Ratio
+from verifiers.boxed.bounds import UnreadableError
 from verifiers.boxed.numeric import equal, sign
 from verifiers.boxed.values import Interval, Region
 

@@ -8,17 +8,8 @@ from __future__ import annotations
 import itertools
 import re
 
-from verifiers.boxed.algebra import (
-    INFINITY,
-    Atom,
-    Poly,
-    Ratio,
-    UnreadableError,
-    as_fraction,
-    atoms,
-    of_atom,
-    ratio,
-)
+from verifiers.boxed.algebra import INFINITY, Atom, Poly, Ratio, as_fraction, atoms, of_atom, ratio
+from verifiers.boxed.bounds import UnreadableError
 from verifiers.boxed.numeric import equal, sign
 from verifiers.boxed.regions import EVERYTHING, complement, intersection, point, union
 from verifiers.boxed.tokens import Cursor
@@ -46,7 +37,7 @@ _SIMPLE_NAME = re.compile(rf"(?:[A-Za-z]|\\(?:{_GREEK}))(?:_(?:\{{.*\}}|[^{{]))?
 _NAME = re.compile(
     rf"(?:\\(?:sin|cos|tan|cot|sec|csc))?(?:{_SIMPLE_NAME.pattern}|\\[a-z]+\{{\w+\}})(?:\^(?:\{{-1\}}|-1))?(?:\([^()]*\))?"
     r"|\((?:[A-Za-z](?:_\{?\w\}?)?,)+[A-Za-z](?:_\{?\w\}?)?\)"
-    r"|\|?(?:m?\\(?:angle|triangle)|\\overline)?[A-Z]{1,4}\|?|\[[A-Z]{3,6}\]|[A-Za-z .]+:?"
+    r"|\|?(?:m?\\(?:angle|triangle)|\\overline)?[A-Z]{1,4}\|?|\[[A-Z]{3,6}\]|[A-Za-z](?::[A-Za-z])+"
 )
 
 

@@ -5,33 +5,27 @@ In: tokens. Out: a `Value`. Relations between two sides are read by `relations`.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-from verifiers.boxed.algebra import INFINITY, Atom, Ratio, UnreadableError, atoms, integer, ratio
-from verifiers.boxed.expressions import DEGREE, PERCENT, Expressions
+from verifiers.boxed.algebra import Ratio
+from verifiers.boxed.bounds import UnreadableError
+from verifiers.boxed.expressions import Expressions
+from verifiers.boxed.quantities import Quantities
 from verifiers.boxed.regions import EVERYTHING, complement, intersection, union
 from verifiers.boxed.relations import SIGNS, as_region, chain, find_name, scalar
 from verifiers.boxed.tokens import Cursor, Token
-from verifiers.boxed.units import read_unit, split_multiplier
 from verifiers.boxed.values import (
     Many,
-    Proportion,
     Quantity,
     Region,
-    Residue,
     Sequence,
     SetOf,
     Table,
     Union,
-    Unit,
     Value,
     Word,
 )
-from verifiers.boxed.words import SEPARATORS
+from verifiers.boxed.words import SEPARATORS, folded
 
 MAX_ITEMS = 200
-_CURRENCIES = {"\\$": "$", "$": "$", "€": "euro", "£": "gbp", "¥": "yuan", "¢": "¢", "pounds": "gbp"}
-_UNIT_SIGNS = {"/": "/", "cdot": "·", "times": "·"}
 _MATRICES = frozenset({"pmatrix", "bmatrix", "matrix", "smallmatrix", "Bmatrix", "array"})
 _NUMBER_SETS = {"\\mathbb{Z}": "integers", "\\mathbb{N}": "naturals", "\\mathbb{Q}": "rationals",
                 "\\mathbb{C}": "complex numbers"}  # fmt: skip
@@ -43,8 +37,7 @@ class Shapes:
     def __init__(self, tokens: list[Token]) -> None:
         self.cursor = Cursor(tokens)
         self.expressions = Expressions(self.cursor)
-        self.in_builder = False
-        """Inside \\{x : …\\}, where a colon is no proportion."""
+        self.quantities = Quantities(self.expressions)
 
     def answer(self) -> Value:
         """The value of all tokens.
@@ -132,7 +125,10 @@ class Shapes:
             return self._set()
         if cursor.next_is("langle") or (cursor.next_is("(", "[") and cursor.at in cursor.commas):
             return self._sequence()
-        return self._quantity()
+        value = self.quantities.read()
+        if cursor.accept("begin"):
+            return _scaled(self._table(), scalar(value))
+        return value
 
     def _word(self) -> Value:
         words = [self.cursor.take().text]
@@ -140,7 +136,7 @@ class Shapes:
             if token.text.strip(" ,.;").lower() in SEPARATORS:
                 break
             words.append(self.cursor.take().text)
-        return Word(" ".join(words))
+        return Word(folded(" ".join(words)))
 
     def _sequence(self) -> Value:
         opening = self.cursor.take().text
@@ -154,11 +150,11 @@ class Shapes:
         closing = "\\}" if self.cursor.take().text == "\\{" else "}"
         if self.cursor.accept(closing):
             return SetOf(())
-        builder, self.in_builder = self.in_builder, True
+        builder, self.quantities.in_builder = self.quantities.in_builder, True
         self.expressions.open_bars += 1
         items, _ = self._items()
         self.expressions.open_bars -= 1
-        self.in_builder = builder
+        self.quantities.in_builder = builder
         if self.cursor.accept("|", "mid", ":"):
             conditions, joiner = self._items()
             self.cursor.expect(closing)
@@ -198,129 +194,10 @@ class Shapes:
         self.cursor.at = self.cursor.partner[opening] + 1
         return "".join(token.text for token in inner)
 
-    # ---- quantities ----------------------------------------------------------------------------
-
-    def _quantity(self) -> Value:
-        cursor = self.cursor
-        minus = cursor.next_is("-") and self._currency_after_sign()
-        if minus:
-            cursor.at += 1
-        token = cursor.peek()
-        currency = _CURRENCIES.get(token.text) if token is not None and token.kind == "op" else None
-        if currency is not None:
-            cursor.at += 1
-        value = self.expressions.sum()
-        value = -value if minus else value
-        if cursor.next_is(":") and not self.in_builder:
-            return self._proportion(value)
-        if cursor.next_is("pmod", "bmod", "mod") or self._mod_in_brackets():
-            return self._residue(value)
-        if cursor.accept("begin"):
-            return _scaled(self._table(), value)
-        value, degrees = _without_mark(value, DEGREE)
-        value, percent = _without_mark(value, PERCENT)
-        factor, words = split_multiplier(self._unit_words())
-        value = value * integer(factor)
-        if words.lower() in ("percent", "per cent", "pct"):
-            percent, words = True, ""
-        token = cursor.peek()
-        if currency is None and token is not None and token.kind == "op" and token.text in _CURRENCIES:
-            currency = _CURRENCIES[cursor.take().text]
-        unit = _unit(words)
-        if currency is not None:
-            unit = read_unit(currency)
-        elif degrees:
-            value, scale = _temperature(value)
-            unit = Unit(scale or (f"°{unit.kind}" if unit is not None else "angle"), Fraction(1))
-        if any(atom == INFINITY for atom in atoms(value)) and unit is not None:
-            raise UnreadableError("infinity with a unit")
-        return Quantity(value, unit, percent)
-
-    def _currency_after_sign(self) -> bool:
-        token = self.cursor.peek(1)
-        return token is not None and token.text in _CURRENCIES
-
-    def _proportion(self, first: Ratio) -> Value:
-        terms = [first]
-        while self.cursor.accept(":"):
-            terms.append(self.expressions.sum())
-        return Proportion(tuple(terms))
-
-    def _mod_in_brackets(self) -> bool:
-        token = self.cursor.peek(1)
-        return self.cursor.next_is("(") and token is not None and token.text in ("mod", "bmod")
-
-    def _residue(self, value: Ratio) -> Value:
-        bracketed = self.cursor.accept("(")
-        self.cursor.take()
-        modulus = self.expressions.sum()
-        if bracketed:
-            self.cursor.expect(")")
-        return Residue(value, modulus)
-
-    def _unit_words(self) -> str:
-        """The words after a number, passed over, with their signs: "m/s^2", "N·m"."""
-        text = ""
-        cursor = self.cursor
-        while (token := cursor.peek()) is not None:
-            if token.kind == "txt" and token.text.strip(" ,.;").lower() not in SEPARATORS:
-                text += " " + token.text
-            elif text and token.text in _UNIT_SIGNS and (after := cursor.peek(1)) and after.kind == "txt":
-                text += _UNIT_SIGNS[token.text]
-            elif text and token.text == "^":
-                text += "^" + self._unit_power()
-                continue
-            else:
-                break
-            cursor.at += 1
-        return text.strip()
-
-    def _unit_power(self) -> str:
-        self.cursor.at += 1
-        braced = self.cursor.accept("{")
-        digit = self.cursor.take().text
-        if braced:
-            self.cursor.expect("}")
-        return digit
-
-
-def _unit(words: str) -> Unit | None:
-    if not words:
-        return None
-    unit = read_unit(words)
-    if unit is None:
-        raise UnreadableError(f"words that are no unit: {words[:30]!r}")
-    return unit
-
 
 def _scaled(table: Table, factor: Ratio) -> Table:
     """A number times a matrix."""
     return Table(tuple(tuple(Quantity(scalar(item) * factor) for item in row) for row in table.rows))
-
-
-def _without_mark(value: Ratio, mark: Atom) -> tuple[Ratio, bool]:
-    """`value` without the factor `mark`, and whether it had it."""
-    if all(atom != mark for atom in atoms(value)):
-        return value, False
-    if any((mark, 1) not in term for term in value.num):
-        raise UnreadableError(f"a {mark.name} sign on a part of the value")
-    return ratio(
-        {tuple(f for f in term if f[0] != mark): c for term, c in value.num.items()}, value.den
-    ), True
-
-
-def _temperature(value: Ratio) -> tuple[Ratio, str]:
-    """Takes the letter of 20 degrees C off."""
-    for letter in ("C", "F"):
-        symbol = Atom("var", letter)
-        if symbol in atoms(value):
-            return _without_mark(value, symbol)[0], f"°{singular_letter(letter)}"
-    return value, ""
-
-
-def singular_letter(letter: str) -> str:
-    """The unit's kind as `read_unit` would name it."""
-    return letter.lower()
 
 
 def _flat(items: list[Value]) -> tuple[Value, ...]:

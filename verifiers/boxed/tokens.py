@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from verifiers.boxed.algebra import UnreadableError
+from verifiers.boxed.bounds import UnreadableError
 from verifiers.boxed.symbols import NAME_COMMANDS, SYNONYMS, TEXT_COMMANDS
 from verifiers.boxed.words import COMMAND_OF_WORD, FUNCTION_WORDS, OTHER_UNITS, PLURALS, SEPARATORS, UNITS
 

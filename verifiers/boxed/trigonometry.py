@@ -20,11 +20,11 @@ from verifiers.boxed.algebra import (
     Ratio,
     atoms,
     integer,
-    metered,
     of_atom,
     ratio,
     rational,
 )
+from verifiers.boxed.bounds import metered
 from verifiers.boxed.numeric import equal
 from verifiers.boxed.powers import root
 

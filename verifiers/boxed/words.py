@@ -31,6 +31,12 @@ PHRASES = {
 }
 """Phrase -> its meaning; "nothing" is the empty set, "everything" the real line."""
 
+
+def folded(text: str) -> str:
+    """Words without their capitals; up to three letters keep them, for they may be names of points."""
+    return text.lower() if len(text) > 3 else text
+
+
 SEPARATORS = frozenset({"and", "or", "&", "also", "as well as"})
 _MEASURES = {
     "length": "m meter metre 1, mm millimeter millimetre 1/1000, cm centimeter centimetre 1/100, dm 1/10,"

@@ -1,0 +1,152 @@
+"""Reads a scalar with what belongs to it: unit, percent or degree sign, currency, modulus, ratio.
+
+In: a `Cursor` and the `Expressions` on it. Out: `Quantity`, `Proportion` or `Residue`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from verifiers.boxed.algebra import INFINITY, Atom, Ratio, atoms, integer, ratio, rational
+from verifiers.boxed.bounds import UnreadableError
+from verifiers.boxed.expressions import DEGREE, PERCENT, Expressions
+from verifiers.boxed.units import read_unit, split_multiplier
+from verifiers.boxed.values import Proportion, Quantity, Residue, Unit
+from verifiers.boxed.words import SEPARATORS
+
+_DIVIDED = frozenset({"time", "length", "mass", "money"})
+_UNIT_SIGNS = {"/": "/", "cdot": "·", "times": "·"}
+_CURRENCIES = {"\\$": "$", "$": "$", "€": "euro", "£": "gbp", "¥": "yuan", "¢": "¢"}
+
+
+class Quantities:
+    """Reads scalars on the cursor of `expressions`."""
+
+    def __init__(self, expressions: Expressions) -> None:
+        self.expressions = expressions
+        self.cursor = expressions.cursor
+        self.in_builder = False
+        """Inside \\{x : …\\}, where a colon is no proportion."""
+
+    def read(self) -> Quantity | Proportion | Residue:
+        """The scalar that comes next."""
+        cursor = self.cursor
+        first = self._quantity()
+        if not isinstance(first, Quantity) or first.unit is None or first.unit.kind not in _DIVIDED:
+            return first
+        while (token := cursor.peek()) is not None and token.kind == "num":  # 3 hours 30 minutes
+            rest = self._quantity()
+            if not isinstance(rest, Quantity) or rest.unit is None or rest.unit.kind != first.unit.kind:
+                raise UnreadableError("a number after a unit")
+            smaller = rational(rest.unit.scale / first.unit.scale)
+            first = Quantity(first.value + rest.value * smaller, first.unit)
+        return first
+
+    def _quantity(self) -> Quantity | Proportion | Residue:
+        cursor = self.cursor
+        minus = cursor.next_is("-") and self._currency_after_sign()
+        if minus:
+            cursor.at += 1
+        currency = self._currency()
+        value = self.expressions.sum()
+        value = -value if minus else value
+        if cursor.next_is(":") and not self.in_builder:
+            return self._proportion(value)
+        if cursor.next_is("pmod", "bmod", "mod") or self._mod_in_brackets():
+            return self._residue(value)
+        value, degrees = _without_mark(value, DEGREE)
+        value, percent = _without_mark(value, PERCENT)
+        factor, words = split_multiplier(self._unit_words())
+        value = value * integer(factor)
+        if words.lower() in ("percent", "per cent", "pct"):
+            percent, words = True, ""
+        unit = _unit(currency or words or self._currency())
+        if degrees:
+            value, scale = _temperature(value)
+            unit = Unit(scale or (f"°{unit.kind}" if unit is not None else "angle"), Fraction(1))
+        if unit is not None and any(atom == INFINITY for atom in atoms(value)):
+            raise UnreadableError("infinity with a unit")
+        return Quantity(value, unit, percent)
+
+    def _currency(self) -> str:
+        """The currency sign that comes next, passed over, as the name of a unit."""
+        token = self.cursor.peek()
+        if token is None or token.kind != "op" or token.text not in _CURRENCIES:
+            return ""
+        return _CURRENCIES[self.cursor.take().text]
+
+    def _currency_after_sign(self) -> bool:
+        token = self.cursor.peek(1)
+        return token is not None and token.text in _CURRENCIES
+
+    def _proportion(self, first: Ratio) -> Proportion:
+        terms = [first]
+        while self.cursor.accept(":"):
+            terms.append(self.expressions.sum())
+        return Proportion(tuple(terms))
+
+    def _mod_in_brackets(self) -> bool:
+        token = self.cursor.peek(1)
+        return self.cursor.next_is("(") and token is not None and token.text in ("mod", "bmod")
+
+    def _residue(self, value: Ratio) -> Residue:
+        bracketed = self.cursor.accept("(")
+        self.cursor.take()
+        modulus = self.expressions.sum()
+        if bracketed:
+            self.cursor.expect(")")
+        return Residue(value, modulus)
+
+    def _unit_words(self) -> str:
+        """The words after a number, passed over, with their signs: "m/s^2", "N·m"."""
+        text = ""
+        cursor = self.cursor
+        while (token := cursor.peek()) is not None:
+            if token.kind == "txt" and token.text.strip(" ,.;").lower() not in SEPARATORS:
+                text += " " + token.text
+            elif text and token.text in _UNIT_SIGNS and (after := cursor.peek(1)) and after.kind == "txt":
+                text += _UNIT_SIGNS[token.text]
+            elif text and token.text == "^":
+                text += "^" + self._unit_power()
+                continue
+            else:
+                break
+            cursor.at += 1
+        return text.strip()
+
+    def _unit_power(self) -> str:
+        self.cursor.at += 1
+        braced = self.cursor.accept("{")
+        digit = self.cursor.take().text
+        if braced:
+            self.cursor.expect("}")
+        return digit
+
+
+def _unit(words: str) -> Unit | None:
+    if not words:
+        return None
+    unit = read_unit(words)
+    if unit is None:
+        raise UnreadableError(f"words that are no unit: {words[:30]!r}")
+    return unit
+
+
+def _without_mark(value: Ratio, mark: Atom) -> tuple[Ratio, bool]:
+    """`value` without the factor `mark`, and whether it had it."""
+    if all(atom != mark for atom in atoms(value)):
+        return value, False
+    if any((mark, 1) not in term for term in value.num):
+        raise UnreadableError(f"a {mark.name} sign on a part of the value")
+    return ratio(
+        {tuple(f for f in term if f[0] != mark): c for term, c in value.num.items()}, value.den
+    ), True
+
+
+def _temperature(value: Ratio) -> tuple[Ratio, str]:
+    """Takes the letter of 20 degrees C off."""
+    for letter in ("C", "F"):
+        symbol = Atom("var", letter)
+        if symbol in atoms(value):
+            return _without_mark(value, symbol)[0], f"°{letter.lower()}"
+    return value, ""
