@@ -241,6 +241,9 @@ def _safetensors_fault(file: Path) -> str:
 
 
 def _remedy(policy: Path) -> str:
+    steps = [folder.name for folder in _inside(policy) if _step_of(folder.name) is not None]
+    if steps:
+        return f"it is a run that holds checkpoints; name one: {', '.join(steps[:10])}"
     actor = policy.parent if policy.name == "huggingface" else policy
     for folder in (actor, actor / "actor"):
         if any(folder.glob("model_world_size_*.pt")) or (folder / "dist_ckpt").is_dir():

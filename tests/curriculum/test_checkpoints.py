@@ -197,6 +197,13 @@ def test_a_lora_adapter_is_sent_to_its_base_model(tmp_path: Path) -> None:
     assert "LoRA" in error.value.do
 
 
+def test_a_run_is_no_checkpoint_but_names_those_it_holds(tmp_path: Path) -> None:
+    policy(tmp_path / "run" / "step_1")
+    with pytest.raises(UsageError) as error:
+        resolve_checkpoint("run", tmp_path)
+    assert "name one: step_1" in error.value.do
+
+
 def test_the_fingerprint_survives_copies_times_and_trainer_state(tmp_path: Path) -> None:
     original = policy(tmp_path / "a")
     copy = tmp_path / "elsewhere" / "b"

@@ -74,7 +74,11 @@ def test_the_frame_of_a_small_pool(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "large", "jsonl", "gz", "json", "csv", "saved", "dict", "named"])
-def test_every_kind_of_source_reads_the_same_prompts(tmp_path: Path, kind: str) -> None:
+def test_every_kind_of_source_reads_the_same_prompts(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "named":
+        monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
     expected = [
         prompt_id([("system", "Be brief."), ("user", f"{i}+1=")], "boxed", {"answer": str(i + 1)})
         for i in range(5)
