@@ -105,7 +105,8 @@ def _write_aside(
     manifest: Manifest,
 ) -> Manifest:
     aside = refreshes / f"{TEMPORARY}{manifest.refresh_id}"
-    shutil.rmtree(aside, ignore_errors=True)
+    for stale in refreshes.glob(f"{TEMPORARY}*"):  # of a killed run; the folder is locked
+        shutil.rmtree(stale)
     aside.mkdir(parents=True)
     rows, layout = plan.config.output.shard_rows, plan.config.output.layout
     shards = {

@@ -57,13 +57,13 @@ def refresh(config: Config, sources: Sources, view: View, *, restart: bool = Fal
         attempt = open_pass(plan, view, restart=restart)
         run = asyncio.run(score(plan, view))
         view.stage("selecting and publishing")
-        tables = _tables(plan)
+        tables = tables_of(plan)
         manifest = _manifest(plan, tables, run, refresh_id(plan, attempt))
         published = publish(plan, tables, manifest)
         return _result(plan, tables, run, published)
 
 
-def _tables(plan: Plan) -> Tables:
+def tables_of(plan: Plan) -> Tables:
     """Everything that follows from the journal."""
     selection = plan.config.selection
     rule = GroupRule(

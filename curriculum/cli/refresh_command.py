@@ -25,6 +25,7 @@ from curriculum.view import make_view
 @click.option("--ckpt", metavar="NAME", help="Checkpoint: a name under the checkpoint root, or a path.")
 @click.option("--config", type=click.Path(path_type=Path), help="Configuration; default ./curriculum.toml.")
 @click.option("--pool", multiple=True, metavar="SOURCE", help="File, glob, folder or dataset; repeatable.")
+@click.option("--verifier", metavar="NAME", help="Judge of rows whose data source names none.")
 @click.option("--ckpt-root", type=click.Path(path_type=Path), help="Where checkpoints are looked for.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder to publish in.")
 @click.option("--engine", type=click.Choice(["vllm", "replay"]), help="What generates the rollouts.")
@@ -81,6 +82,7 @@ def _overrides(flags: dict[str, Any]) -> dict[str, Any]:
     return {
         "pool.sources": list(flags["pool"]) or None,
         "pool.limit": flags["limit"],
+        "pool.default_verifier": flags["verifier"],
         "pool.skip_bad_rows": flags["skip_bad_rows"],
         "checkpoints.root": flags["ckpt_root"],
         "output.dir": flags["out"],

@@ -67,14 +67,13 @@ class VllmEngine:
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # no report leaves a cluster unasked
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
         os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is the result's
-        from vllm import AsyncEngineArgs, SamplingParams
+        from vllm import AsyncEngineArgs
         from vllm.platforms import current_platform
-        from vllm.sampling_params import RequestOutputKind
         from vllm.v1.engine.async_llm import AsyncLLM
 
         self._cpu = bool(current_platform.is_cpu())
         try:
-            self._llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**self._engine_args()))
+            self._llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**self.arguments()))
         except TypeError as error:
             raise UsageError("vLLM does not know an argument", where=f"[engine.vllm]: {error}") from error
         except (RuntimeError, ValueError, OSError) as error:
@@ -83,8 +82,15 @@ class VllmEngine:
                 where=f"{self._checkpoint}: {error}",
                 do="`curriculum doctor` shows what is installed; memory is set under [engine.vllm]",
             ) from error
+        self._base = self.sampling_params()
+
+    def sampling_params(self) -> Any:
+        """vLLM's SamplingParams of the configuration; seed and max_tokens are each request's own."""
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
         sampling = self._sampling
-        self._base = SamplingParams(
+        return SamplingParams(
             temperature=sampling.temperature,
             top_p=sampling.top_p,
             top_k=sampling.top_k,
@@ -98,7 +104,8 @@ class VllmEngine:
             skip_clone=True,
         )
 
-    def _engine_args(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
+        """What vLLM's engine is made with."""
         return {
             "model": str(self._checkpoint),
             "enable_prefix_caching": True,

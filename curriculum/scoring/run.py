@@ -81,7 +81,22 @@ async def score(plan: Plan, view: View) -> ScoringRun:
     if schedule.finished:
         view.note("every rollout of this pass is in its journal already")
         return _took(tally, engine, load_seconds=0.0)
-    with _terminated_as_interrupted(), Journal(plan.pass_folder / "journal") as journal:
+    began = time.monotonic()
+    view.stage(f"loading {plan.policy_name}")
+    try:
+        # Before any thread or signal handler of ours: vLLM may fork its core, which would inherit them.
+        await engine.start()
+        load_seconds = time.monotonic() - began
+        with _terminated_as_interrupted():
+            await _ask_for_all(plan, engine, schedule, tally, view)
+    finally:
+        await engine.stop()
+    return _took(tally, engine, load_seconds=load_seconds)
+
+
+async def _ask_for_all(plan: Plan, engine: Engine, schedule: FixedSchedule, tally: Tally, view: View) -> None:
+    """Until the schedule is done: smoke first where nothing has been scored yet, then the rest."""
+    with Journal(plan.pass_folder / "journal") as journal:
         loop = ScoringLoop(
             plan.identity.pass_id,
             engine=engine,
@@ -92,20 +107,12 @@ async def score(plan: Plan, view: View) -> ScoringRun:
             view=view,
         )
         with _workers(plan.config, loop) as workers:
-            began = time.monotonic()
-            view.stage(f"loading {plan.policy_name}")
-            try:
-                await engine.start()
-                load_seconds = time.monotonic() - began
-                tally.begin()
-                if plan.judged.is_empty() and plan.renderer is not None:
-                    schedule = await _smoke(plan, loop, workers, view)
-                view.stage("scoring")
-                await loop.run(schedule, workers)
-                tally.end()
-            finally:
-                await engine.stop()
-    return _took(tally, engine, load_seconds=load_seconds)
+            tally.begin()
+            if plan.judged.is_empty() and plan.renderer is not None:
+                schedule = await _smoke(plan, loop, workers, view)
+            view.stage("scoring")
+            await loop.run(schedule, workers)
+            tally.end()
 
 
 async def _smoke(plan: Plan, loop: ScoringLoop, workers: VerifierWorkers, view: View) -> FixedSchedule:
