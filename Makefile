@@ -17,8 +17,13 @@ env: .venv/.ready
 	PYTHON=$(PYTHON) sh scripts/make_env.sh
 	@touch $@
 
+DEMO := $(BIN)/curriculum refresh --config data_samples/tiny_policy/curriculum.toml --limit 300 --out build/demo
+
 demo: env
-	$(BIN)/python -m scripts.demo
+	$(DEMO) --ckpt step_0
+	@cp build/demo/LATEST build/demo/.step_0
+	$(DEMO) --ckpt step_2000
+	$(BIN)/curriculum diff "$$(cat build/demo/.step_0)" LATEST --out build/demo
 
 test: lint types
 	$(BIN)/python -m pytest
