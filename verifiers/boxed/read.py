@@ -45,10 +45,10 @@ _COMMA_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)", re.ASCII)
 def read(text: str) -> tuple[Value, ...]:
     """The readings of `text`."""
     if len(text) > MAX_READ:
-        return (Opaque(text),)
+        return (Opaque(text.strip()),)
     cleaned = clean(text)
     if not 0 < len(cleaned) <= MAX_READ:
-        return (Opaque(text),)
+        return (Opaque(text.strip()),)
     joined = _COMMA_NUMBER.sub(lambda found: _joined(cleaned, found), cleaned)
     if joined != cleaned and _COMMA_NUMBER.fullmatch(cleaned):
         return _read(joined), _read(cleaned)
