@@ -4,7 +4,6 @@ In: the three sentences. Out: exceptions that the command line prints without a 
 
     CurriculumError
     ├── UsageError     2  configuration, arguments, inputs; found before the engine loads
-    ├── BudgetError    3  stopped by a budget; the same command continues
     ├── EngineError    4  engine, disk or workers failed during the pass; the same command continues
     └── NothingError   5  nothing to publish; the old set is untouched
 """
@@ -31,12 +30,6 @@ class CurriculumError(Exception):
 
 class UsageError(CurriculumError):
     """Configuration, arguments or inputs are wrong."""
-
-
-class BudgetError(CurriculumError):
-    """Stopped by a budget; what was scored is kept."""
-
-    exit_code = 3
 
 
 class EngineError(CurriculumError):

@@ -30,6 +30,7 @@ from curriculum.scoring.schedule import FixedSchedule
 from curriculum.scoring.smoke import smoke_prompts, smoke_report
 from curriculum.scoring.tally import Tally
 from verifiers.shaping import RewardShape
+from verifiers.verdict import Verifier
 from verifiers.workers import VerifierWorkers, WorkersError
 
 MOST_WORKERS = 16
@@ -157,6 +158,7 @@ def _workers(config: Config, loop: ScoringLoop) -> Iterator[VerifierWorkers]:
             on_failure=loop.fail,
             deadline_s=config.verification.deadline_s,
             max_pending=config.verification.max_pending,
+            verifiers=_instances(config),
         ) as workers:
             yield workers
     except WorkersError as error:
@@ -165,6 +167,15 @@ def _workers(config: Config, loop: ScoringLoop) -> Iterator[VerifierWorkers]:
             where=str(error),
             do="what is in the journal is kept: mend the cause and run the same command to continue",
         ) from error
+
+
+def _instances(config: Config) -> dict[str, Verifier]:
+    """Verifiers that are not as the registry makes them."""
+    if not config.verification.allow_unsafe_execution:
+        return {}
+    from verifiers.unit_tests import UnitTestsVerifier
+
+    return {"unit_tests": UnitTestsVerifier(allow_unsafe=True)}
 
 
 @contextmanager

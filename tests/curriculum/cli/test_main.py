@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from curriculum import cli
-from curriculum.errors import BudgetError, CurriculumError, EngineError, NothingError, UsageError
+from curriculum.errors import CurriculumError, EngineError, NothingError, UsageError
 
 HEAVY = ("polars", "pyarrow", "torch", "vllm", "datasets", "pydantic", "numpy", "rich", "transformers")
 
@@ -81,7 +81,7 @@ def test_version_is_that_of_the_distribution():
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(UsageError, 2), (BudgetError, 3), (EngineError, 4), (NothingError, 5)]
+    ("error", "code"), [(UsageError, 2), (EngineError, 4), (NothingError, 5)]
 )
 def test_an_error_is_its_lines_and_its_exit_code(failing, error: type[CurriculumError], code: int):
     failing(error("the key is unknown", where="curriculum.toml: pool.souces", do="write pool.sources"))
