@@ -28,7 +28,13 @@ ROLLOUT_DEFAULTS = {
     "repetition": None,
     "detail": "",
 }
-POOL_DEFAULTS = {"domain": "maths", "verifier": "boxed", "overlong": False, "prompt_tokens": 20, "planned": True}
+POOL_DEFAULTS = {
+    "domain": "maths",
+    "verifier": "boxed",
+    "overlong": False,
+    "prompt_tokens": 20,
+    "planned": True,
+}
 
 
 @pytest.fixture(scope="session")

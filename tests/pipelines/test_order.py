@@ -23,6 +23,11 @@ def test_the_order_is_the_same_in_every_release() -> None:
     assert control_sample(FRAME, 5, 7)["row"].to_list() == [1487, 178, 1642, 1795, 343]
 
 
+def test_ids_alike_in_their_first_half_have_one_order_too() -> None:
+    alike = pl.DataFrame({"prompt_id": ["a" * 16 + letter * 16 for letter in "cbd"]})
+    assert shuffled(alike, 7).equals(shuffled(alike.reverse(), 7))
+
+
 def test_neighbours_under_one_seed_are_strangers_under_the_next() -> None:
     place = [np.argsort(shuffled(FRAME, seed)["row"].to_numpy()) for seed in (0, 1)]
     order = shuffled(FRAME, 0)["row"].to_numpy()

@@ -42,6 +42,16 @@ FATES = [
         "only 4 of 8 rollouts judged (0 aborted, 0 verifier errors, 4 cut off)",
     ),
     (
+        {"n": 3, "s": 3, "mean": 1.0, "truncated": 5},
+        "defer_unscorable",
+        "only 3 of 8 rollouts judged (0 aborted, 0 verifier errors, 5 cut off)",
+    ),
+    (
+        {"n": 1, "truncated": 1, "aborted": 7},
+        "defer_unscorable",
+        "only 1 of 8 rollouts judged (7 aborted, 0 verifier errors, 1 cut off)",
+    ),
+    (
         {"n": 4, "aborted": 1, "verifier_error": 3},
         "defer_unscorable",
         "only 4 of 8 rollouts judged (1 aborted, 3 verifier errors, 0 cut off)",
@@ -89,7 +99,7 @@ def test_rows_that_no_rollout_can_save(pool_of) -> None:
 
 @pytest.mark.parametrize(
     ("kept", "share", "reserved"),
-    [(95, 0.05, 5), (94, 0.05, 4), (9, 0.1, 1), (8, 0.1, 0), (0, 0.5, 0), (40, 0.9, 30)],
+    [(95, 0.05, 5), (94, 0.05, 4), (9, 0.1, 1), (8, 0.1, 0), (0, 0.5, 0), (40, 0.9, 30), (119, 0.15, 21)],
 )
 def test_the_hard_reserve_is_a_share_of_the_set(kept, share, reserved, pool_of) -> None:
     mixed = [{"prompt_id": f"m{i}", "s": 4, "mean": 0.5, "range": 1.0, "varied": True} for i in range(kept)]
