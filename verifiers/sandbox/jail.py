@@ -212,7 +212,7 @@ def _close_the_door(limits: Limits, threads: int | None) -> None:
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_NPROC, threads),
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CORE, 1),  # unlike 0, this also stops dumps that are piped to a program of the host
         (resource.RLIMIT_MEMLOCK, 0),
     ):
         if amount is not None:

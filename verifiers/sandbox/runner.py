@@ -22,7 +22,7 @@ from verifiers.sandbox.channel import Channel, ClosedError, DeadlineError
 from verifiers.sandbox.jail import SLOTS, LevelName
 from verifiers.sandbox.limits import Limits
 from verifiers.sandbox.values import decode, encode
-from verifiers.sandbox.zygote import READY, Ended, unpack_ended
+from verifiers.sandbox.zygote import READY, STATUS
 
 _PROGRAMS_EACH = 4
 _START_SECONDS = 30.0
@@ -140,7 +140,7 @@ class Program:
         self.channel = channel
         self._runner = runner
         self._lease = lease
-        self._ended: Ended | None = None
+        self._status: int | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -150,26 +150,26 @@ class Program:
     ) -> None:
         self.end()
 
-    def wait(self, deadline: float) -> Ended:
-        """How the program ended by itself.
+    def wait(self, deadline: float) -> int:
+        """The exit status, once the program has ended; minus the signal's number if one killed it.
 
         Raises:
             DeadlineError: it still runs at `deadline` (seconds of `time.monotonic`).
             SandboxError: the zygote is gone.
         """
-        if self._ended is None:
+        if self._status is None:
             self._lease.settimeout(max(0.001, deadline - time.monotonic()))
             try:
-                data = self._lease.recv(64)
+                data = self._lease.recv(STATUS.size)
             except TimeoutError as error:
                 raise DeadlineError("still running") from error
             if not data:
                 self._runner.close()
                 raise SandboxError("the sandbox process ended, or has no room for another program")
-            self._ended = unpack_ended(data)
-        return self._ended
+            (self._status,) = STATUS.unpack(data)
+        return self._status
 
-    def end(self) -> Ended:
+    def end(self) -> int:
         """Kills the program with everything it started and returns when it is dead. Harmless twice.
 
         Raises:
@@ -177,7 +177,7 @@ class Program:
         """
         self.channel.close()
         try:
-            if self._ended is None:
+            if self._status is None:
                 self._lease.shutdown(socket.SHUT_WR)
             return self.wait(time.monotonic() + _END_SECONDS)
         except DeadlineError as error:

@@ -5,7 +5,7 @@ request; its exit on the request's own lease.
 
 It is started by exec with an empty environment before any test exists, so a fork of it holds nothing to find.
 A request carries the limits and the descriptors (lease, channel[, stdin, stdout]). The lease is how one
-program is followed and ended: when it exits, its `Ended` is sent there; when the other end is closed, it is
+program is followed and ended: when it exits, its `STATUS` is sent there; when the other end is closed, it is
 killed, and with it its pid namespace. The zygote itself ends when its parent does.
 """
 
@@ -23,15 +23,15 @@ import socket
 import struct
 import sys
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from verifiers.sandbox import frames, jail, kernel, limits, programs
 from verifiers.sandbox.channel import Channel
 
 READY = b"ready"
+STATUS = struct.Struct("<i")
+"""On the lease: a program's exit status, or minus the number of the signal that killed it."""
 _MAX_REQUEST = 256
 _LEASE, _CHANNEL, _STDIN, _STDOUT = range(4)
-_ENDED = struct.Struct("<iQd")
 
 # Imported once here instead of in every program; the rest of the standard library is there to import.
 _WARM = """
@@ -46,22 +46,6 @@ _SUBMODULES = """
     multiprocessing.dummy unittest.mock urllib.parse urllib.request xml.etree.ElementTree
 """
 _NOT_FOR_PROGRAMS = {"antigravity", "idlelib", "lib2to3", "this", "tkinter", "turtle", "turtledemo"}
-
-
-class Ended(NamedTuple):
-    """How a program ended."""
-
-    status: int
-    """Exit code; minus the signal's number when killed by one."""
-    peak_memory_bytes: int
-    cpu_seconds: float
-
-    def pack(self) -> bytes:
-        return _ENDED.pack(*self)
-
-
-def unpack_ended(data: bytes) -> Ended:
-    return Ended(*_ENDED.unpack(data))
 
 
 @dataclass(slots=True)
@@ -90,8 +74,8 @@ class _State:
 def main(level: jail.LevelName, control_descriptor: int) -> None:
     """Prepares the jail, says READY or why not, and serves until the parent goes."""
     control = socket.socket(fileno=control_descriptor)
-    parent = os.pidfd_open(os.getppid())
     try:
+        parent = os.pidfd_open(os.getppid())
         _warm_up(wide=level != "namespaces")
         cell = jail.make(level)
         cell.prepare()
@@ -129,11 +113,13 @@ def _serve(state: _State) -> bool:
     # Ends before starts: a new program takes over the numbers of closed descriptors.
     for descriptor in ready & state.by_descriptor.keys():
         program = state.by_descriptor.get(descriptor)
-        if program is None:  # both of its descriptors were ready
+        if program is None:  # its exit was handled a moment ago
             continue
-        if descriptor == program.lease.fileno():
+        if descriptor == program.exit:
+            _finish(state, program)
+        else:
             os.kill(program.pid, signal.SIGKILL)
-        _finish(state, program)
+            _stop_watching(state, descriptor)
     return state.control.fileno() not in ready or _start(state)
 
 
@@ -172,16 +158,19 @@ def _fork(state: _State, lease: socket.socket, bounds: limits.Limits, descriptor
 
 
 def _finish(state: _State, program: _Program) -> None:
-    _, status, usage = os.wait4(program.pid, 0)
+    _, status = os.waitpid(program.pid, 0)
     for descriptor in (program.exit, program.lease.fileno()):
-        state.poll.unregister(descriptor)
-        del state.by_descriptor[descriptor]
-    ended = Ended(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime)
+        _stop_watching(state, descriptor)
     with contextlib.suppress(OSError):  # nobody waits for it any more
-        program.lease.send(ended.pack(), socket.MSG_NOSIGNAL)
+        program.lease.send(STATUS.pack(os.waitstatus_to_exitcode(status)), socket.MSG_NOSIGNAL)
     program.lease.close()
     os.close(program.exit)
     state.free_slots.append(program.slot)
+
+
+def _stop_watching(state: _State, descriptor: int) -> None:
+    if state.by_descriptor.pop(descriptor, None) is not None:
+        state.poll.unregister(descriptor)
 
 
 def _become_program(state: _State, slot: int, bounds: limits.Limits, descriptors: list[int]) -> None:

@@ -40,7 +40,7 @@ def run_script(test: IoTest, suite: Suite, code: str, runner: Runner, limits: Li
             deadline = time.monotonic() + suite.timeout_s
             try:
                 program.channel.send(frames.SCRIPT, encode((suite.prelude, code)), deadline=deadline)
-                ended = program.wait(deadline)
+                status = program.wait(deadline)
             except DeadlineError:
                 return TIMEOUT
             except ClosedError:
@@ -49,8 +49,8 @@ def run_script(test: IoTest, suite: Suite, code: str, runner: Runner, limits: Li
         if os.fstat(stdout).st_size > longest:
             return Result("failed", f"printed more than {longest} bytes")
         printed = os.pread(stdout, longest, 0).decode(errors="replace")
-    if problem or ended.status != 0:
-        return Result("failed", clip(problem or f"ended with status {ended.status}"))
+    if problem or status != 0:
+        return Result("failed", clip(problem or f"ended with status {status}"))
     if same_output(test.stdout, printed, tolerance=suite.tolerance, unordered=suite.unordered):
         return PASSED
     return Result("failed", f"expected {short(test.stdout)}, printed {short(printed)}")

@@ -62,9 +62,14 @@ def verify(code: str, test: dict[str, object], **options: object) -> str:
 
 
 @pytest.mark.parametrize("kind", ["call", "assert"])
-@pytest.mark.parametrize("name", HACKS["functions"])
-def test_function(name: str, kind: str) -> None:
-    assert verify(HACKS["functions"][name], TESTS[kind]) in ("wrong", "timeout")
+@pytest.mark.parametrize("name", HACKS["verdicts"])
+def test_verdict(name: str, kind: str) -> None:
+    assert verify(HACKS["verdicts"][name], TESTS[kind]) in ("wrong", "timeout")
+
+
+@pytest.mark.parametrize("name", HACKS["escapes"])
+def test_escape(name: str) -> None:
+    assert verify(HACKS["escapes"][name], TESTS["call"]) in ("wrong", "timeout")
 
 
 @pytest.mark.parametrize("name", HACKS["programs"])

@@ -18,32 +18,28 @@ from typing import Any, NoReturn
 
 from verifiers.sandbox import frames
 from verifiers.sandbox.channel import Channel
-from verifiers.sandbox.values import ValueCodecError, decode, encode
+from verifiers.sandbox.programs.running import execute, new_module
+from verifiers.sandbox.values import MAX_BYTES, ValueCodecError, decode, encode
 
 _TEXT = 300
 
 
-class _GoneError(BaseException):
-    """The solution ended; not an Exception, so that a test's own handlers let it through."""
-
-
-class _BrokenTestError(BaseException):
-    """The test itself cannot be run."""
+class _SpoiltError(BaseException):
+    """The test cannot go on; not an Exception, so that its own handlers let this through."""
 
 
 def run(channel: Channel, setup: str) -> int:
     """Serves tests until the channel closes."""
-    namespace: dict[str, Any] = {"__name__": "tests"}
-    try:
-        exec(compile(setup, "<setup>", "exec"), namespace)  # noqa: S102  # the reference's own code, jailed
-    except Exception as error:  # noqa: BLE001  # whatever it raises, the reference is unusable
-        channel.send(frames.PROBLEM, encode((frames.EXCEPTION, f"setup: {type(error).__name__}: {error}")))
+    module = new_module("tests")
+    problem = execute("", setup, module)
+    if problem is not None:
+        channel.send(frames.PROBLEM, encode(problem))
         return 1
     channel.send(frames.LOADED, encode(()))
     while True:
         _, body = channel.receive()
-        code, path = decode(body)
-        channel.send(*_Test(channel, dict(namespace), code, path).outcome())
+        code, path = decode(body, max_values=MAX_BYTES)
+        channel.send(*_Test(channel, dict(vars(module)), code, path).outcome())
 
 
 class _Test:
@@ -53,23 +49,19 @@ class _Test:
         self.code = code
         self.path = path
         self.calls = 0
-        self.spoilt: _GoneError | _BrokenTestError | None = None
+        self.spoilt: _SpoiltError | None = None
 
     def outcome(self) -> tuple[bytes, bytes]:
-        text = ""
+        error: BaseException | None = None
         try:
             self._run()
-        except (_GoneError, _BrokenTestError):
-            pass  # kept in self.spoilt, where a test cannot swallow it either
-        except BaseException as error:  # noqa: BLE001  # any exception is a failed test
-            text = self._describe(error)
-            if self.calls == 0:  # the solution had no part in it
-                return frames.BROKEN, encode(text)
-        if isinstance(self.spoilt, _BrokenTestError):
-            return frames.BROKEN, encode(str(self.spoilt)[:_TEXT])
-        if text or self.spoilt:
-            return frames.FAILED, encode(text)
-        return frames.PASSED, encode(self.calls)
+        except BaseException as raised:  # noqa: BLE001  # any exception is a failed test
+            error = raised
+        error = self.spoilt or error  # a test may have swallowed it
+        if error is None:
+            return frames.PASSED, encode(self.calls)
+        # Without a call the solution had no part in it, and the test is at fault.
+        return frames.FAILED if self.calls else frames.BROKEN, encode(self._describe(error))
 
     def _run(self) -> None:
         tree = ast.parse(self.code)
@@ -99,12 +91,12 @@ class _Test:
         try:
             body = encode((path, list(args), kwargs))
         except ValueCodecError as error:
-            self._spoil(_BrokenTestError(f"calls {path} with what cannot be sent: {error}"))
+            self._spoil(f"calls {path} with what cannot be sent: {error}")
         self.calls += 1
         self.channel.send(frames.CALL, body)
         kind, body = self.channel.receive()
         if kind == frames.GONE:
-            self._spoil(_GoneError())
+            self._spoil("the program ended during the call, or answered too much")
         try:
             answer = decode(body)
         except ValueCodecError as error:
@@ -115,12 +107,14 @@ class _Test:
             raise _exception(answer)
         raise TypeError(f"{path} returned no plain data: {answer}"[:_TEXT])
 
-    def _spoil(self, reason: _GoneError | _BrokenTestError) -> NoReturn:
-        self.spoilt = reason
-        raise reason
+    def _spoil(self, reason: str) -> NoReturn:
+        self.spoilt = _SpoiltError(reason)
+        raise self.spoilt
 
     def _describe(self, error: BaseException) -> str:
-        """The error and the test's own line it came from."""
+        """The error, and the test's own line it came from."""
+        if isinstance(error, _SpoiltError):
+            return str(error)[:_TEXT]
         lines = self.code.splitlines()
         numbers = [
             line
