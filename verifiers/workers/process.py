@@ -94,11 +94,11 @@ def _judge(verifier: Verifier | str, response: str, reference: str) -> Message:
         verdict = _verify(verifier, response, reference)
     verify_ms = (time.perf_counter() - began) * 1e3
     parts = tuple((part.name, part.value) for part in verdict.parts)
-    detail = _line(verdict.detail)
+    detail = _one_line(verdict.detail)
     return ("result", verdict.correctness, verdict.outcome, parts, detail, repetition(response), verify_ms)
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     """`text` as one line of bounded length that any file can hold."""
     return " ".join(text[:MAX_DETAIL_CHARS].split()).encode(errors="replace").decode()
 
@@ -115,7 +115,7 @@ def _verify(verifier: Verifier, response: str, reference_text: str) -> Verdict:
         verdict = verifier.verify(response, reference)
         if not isinstance(verdict, Verdict):
             return verifier_error(f"{verifier.name} returned {type(verdict).__name__}, not a Verdict")
-        parts = tuple(Part(_line(part.name), float(part.value)) for part in verdict.parts)
+        parts = tuple(Part(_one_line(part.name), float(part.value)) for part in verdict.parts)
         outcome = OUTCOMES[OUTCOMES.index(verdict.outcome)]
         return Verdict(float(verdict.correctness), outcome, parts, str(verdict.detail))
     except BaseException as error:  # noqa: BLE001

@@ -24,7 +24,7 @@ _START = (
     "import json, sys; caller, bell, nice, sys.path[:] = json.loads(sys.argv[1]); "
     "from verifiers.workers.keeper import main; main(caller, bell, nice)"
 )
-_READ_BYTES = 1 << 20
+_READ_BYTES = 1 << 16
 
 KILL_S = 5.0
 """Time for a keeper to end what is below it."""

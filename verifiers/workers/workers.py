@@ -24,7 +24,7 @@ from verifiers.workers.dispatch import Dispatcher
 from verifiers.workers.items import Item, Judged, WorkersError
 from verifiers.workers.worker import Task
 
-CALM_PACE_S = 0.02
+CALM_PACE_S = 0.04
 """Pause between two looks: what comes close together is handled together, which spares the caller's CPU."""
 QUICK_PACE_S = 0.004
 """The same while items queue, so that workers do not run dry."""
