@@ -18,11 +18,11 @@ MAX_DEPTH = 64
 MAX_PARAMETERS = 256
 """Parameters of one call in a format that marks each by a tag."""
 
-MAX_TEXT = 400_000
+MAX_TEXT = 300_000
 """Characters of a response outside thinking."""
 
 MAX_MARKS = 20_000
-"""Brackets and strings of one JSON value, tokens of one list of Python calls."""
+"""Brackets, commas and strings of one JSON value, tokens of one list of Python calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from verifiers.tool_calls.call import MAX_DEPTH, MAX_MARKS, Broken, Call, Flaw, 
 MAX_DIGITS = 4000
 """Python itself refuses to convert integers of more than 4300 digits."""
 
-_STRUCTURE = re.compile(r'[\[\]{}]|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_STRUCTURE = re.compile(r'[\[\]{},]|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _CALL_KEYS = frozenset({"name", "arguments", "parameters"})
 
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from verifiers.tool_calls.call import Flaw
+from verifiers.tool_calls.call import MAX_MARKS, Flaw
 
 STRING = (
     r"(?:[rRuUbBfF]{1,2})?(?:"
-    r"'''(?:[^\\]|\\.)*?(?:'''|\\?\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\\?\Z)|"
+    r"'''(?:[^'\\]++|\\.|'(?!''))*+(?:'''|\\?\Z)|"
+    r"\"\"\"(?:[^\"\\]++|\\.|\"(?!\"\"))*+(?:\"\"\"|\\?\Z)|"
     r"'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+(?:'|\\?\Z|(?=\n))|"
     r"\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+(?:\"|\\?\Z|(?=\n)))"
 )
+"""One literal, or as much of one as there is before the text or the line ends."""
 
-_LITERAL = re.compile(r"([a-zA-Z]*)('''|\"\"\"|'|\")(.*)\2", re.DOTALL)
 _ESCAPE = re.compile(
     r"\\(?:(\n)|([\\'\"abfnrtv])|([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{([^{}]{1,100})\})"
 )
@@ -26,14 +27,18 @@ _SIMPLE = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v"
 
 def unquote(token: str) -> str | Flaw:
     """The string that `token` denotes; an unknown escape stands for itself, as in Python."""
-    match = _LITERAL.fullmatch(token)
-    if match is None:
+    rest = token.lstrip("rRuUbBfF")
+    prefix = token[: len(token) - len(rest)].lower()
+    quote = rest[:3] if rest.startswith(("'''", '"""')) else rest[:1]
+    if len(rest) < 2 * len(quote) or not rest.endswith(quote):
         return Flaw("a string that is not closed")
-    prefix, _, body = match.groups()
-    if set(prefix.lower()) - set("ru"):
+    if set(prefix) - set("ru"):
         return Flaw(f"a string marked {prefix} is no JSON value")
-    if "r" in prefix.lower() or "\\" not in body:
+    body = rest[len(quote) : -len(quote)]
+    if "r" in prefix or "\\" not in body:
         return body
+    if body.count("\\") > MAX_MARKS:
+        return Flaw(f"a string with more than {MAX_MARKS} escapes")
     return _ESCAPE.sub(_decoded, body)
 
 

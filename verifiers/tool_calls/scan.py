@@ -32,7 +32,7 @@ _FENCE_BEFORE = re.compile(r"```[\w+-]*\s*\Z")
 _FENCE_AFTER = re.compile(r"\s*```")
 
 
-_SECOND = {"<": "[/tf|｜]", r"\[": r"[\s\w{/]", r"\{": r'[\s"]'}
+_SECOND = {"<": "[/tf|｜]", r"\[": r"[\s\w/]|\{[\s\"]", r"\{": r'[\s"]'}
 """What can stand after a first character: refuses long runs of brackets at once."""
 
 
