@@ -75,8 +75,9 @@ def test_wide_rows_make_more_shards(tmp_path) -> None:
 
 
 def test_equal_tables_give_equal_bytes(tmp_path) -> None:
-    frame = frame_of(3000)
-    whole, pieces = to_arrow(frame), pa.concat_tables([to_arrow(frame[:7]), to_arrow(frame[7:])])
+    # Wide rows, so that a row group has several pages, whose ends would follow the chunks.
+    frame = frame_of(1500).with_columns(text=pl.int_range(1500).cast(pl.String).str.pad_start(4000, "x"))
+    whole, pieces = to_arrow(frame), pa.concat_tables([to_arrow(frame[:700]), to_arrow(frame[700:])])
     assert write_shards(whole, tmp_path / "a") == write_shards(pieces, tmp_path / "b")
 
 
