@@ -253,6 +253,8 @@ class Expressions:
         """A group, or as in TeX one sign: \\frac12 is one half."""
         token = self.cursor.peek()
         if token is not None and token.kind == "num":
+            if not token.text.isdigit():
+                raise UnreadableError("a decimal without braces")
             if len(token.text) == 1:
                 self.cursor.at += 1
             else:

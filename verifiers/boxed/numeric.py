@@ -160,9 +160,12 @@ def decimal_value(value: Ratio, digits: int = _FIRST_LOOK) -> Decimal | None:
             return Decimal(fraction.numerator) / Decimal(fraction.denominator)
     if any(not _has_value(atom) for poly in (value.num, value.den) for term in poly for atom, _ in term):
         return None
-    with localcontext(_context(digits)):
-        den = _value(value.den, digits)
-        return _value(value.num, digits) / den if den else None
+    try:
+        with localcontext(_context(digits)):
+            den = _value(value.den, digits)
+            return _value(value.num, digits) / den if den else None
+    except DecimalException as error:
+        raise TooHardError("a value out of range") from error
 
 
 def sign(value: Ratio) -> int | None:

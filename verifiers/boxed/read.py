@@ -30,7 +30,8 @@ _CLOCK = re.compile(
     r"(\d{1,2}):(\d\d)(?::(\d\d))?(?: ?(a|p)\.? ?m\.?)?|(\d{1,2}) ?(a|p)\.? ?m\.?",
     re.IGNORECASE | re.ASCII,
 )
-_CHOICE = re.compile(r"\(?([A-Z])[).:]?")
+_CHOICE = re.compile(r"(?:(?:[Oo]ption|[Cc]hoice) )?\(? ?([A-Z]) ?[).:]?")
+_OTHER_OPTION = re.compile(r"(?<![A-Za-z\\{])[A-J](?![A-Za-z])")
 _CHOICE_WITH_VALUE = re.compile(
     r"(?:\(([A-Z])\)[.:]?|([A-J])(?:[.):](?= )|\)))\s*([^-+*/^=<>,_!(\\ ].*|\\(?!c?dot|times|cup|in).*)"
 )
@@ -109,11 +110,11 @@ def _sign_choices(names: list[str]) -> list[tuple[str, ...]]:
 def _special(text: str) -> Value | None:
     """Answers that are read as a whole: phrases, words, options, times, numbers in a base."""
     plain = _plain(text)
-    if _LETTERS.fullmatch(plain):
-        return _words(plain)
     choice = _CHOICE.fullmatch(plain)
     if choice is not None:
         return Choice(choice[1], None)
+    if _LETTERS.fullmatch(plain):
+        return _words(plain)
     clock = _CLOCK.fullmatch(plain)
     if clock is not None:
         return _clock(clock)
@@ -121,10 +122,18 @@ def _special(text: str) -> Value | None:
     if based is not None:
         return _based(based)
     option = _CHOICE_WITH_VALUE.fullmatch(plain) if plain[:1] in "(ABCDEFGHIJ" else None
-    if option is not None:
-        value_text = text[text.index(option[1] or option[2]) + 1 :].lstrip(")}.: ")
-        return Choice(option[1] or option[2], _plain_value(value_text)) if value_text else None
-    return None
+    return _option(option[1] or option[2], text) if option is not None else None
+
+
+def _option(letter: str, text: str) -> Value | None:
+    """The option `letter` with its value; None when the rest offers another option or several values."""
+    rest = text[text.index(letter) + 1 :].lstrip(")}.: ")
+    if rest.endswith("}") and rest.count("}") > rest.count("{"):
+        rest = rest[:-1]
+    if not rest or _OTHER_OPTION.search(rest):
+        return None
+    value = _answer(tokenize(rest))
+    return None if isinstance(value, Many) else Choice(letter, value)
 
 
 def _plain(text: str) -> str:
@@ -137,7 +146,7 @@ def _plain(text: str) -> str:
 def _words(plain: str) -> Value | None:
     phrase = " ".join(plain.lower().split()).rstrip(".")
     if len(phrase) == 1:
-        return Choice(plain, None) if plain.isupper() else None
+        return None
     if phrase in NUMBER_WORDS:
         return _read(str(NUMBER_WORDS[phrase]))
     meaning = PHRASES.get(phrase)
@@ -156,14 +165,6 @@ def _words(plain: str) -> Value | None:
     if all(len(part) == 1 for part in parts):
         return Word("".join(plain.split()))
     return Word(folded(" ".join(plain.split()).rstrip(".")))
-
-
-def _plain_value(text: str) -> Value:
-    """The value of the words or formula beside an option's letter."""
-    try:
-        return _answer(tokenize(text))
-    except UnreadableError:
-        return Opaque(squeezed(text))
 
 
 def _clock(found: re.Match[str]) -> Value | None:

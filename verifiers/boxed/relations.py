@@ -142,6 +142,8 @@ def _inequalities(sides: list[Value], signs: list[str]) -> Value:
             continue  # x < infinity says nothing
         low, high = (right, left) if s in (">", ">=") else (left, right)
         relations.append(Relation(s.replace(">", "<"), scalar(low) - scalar(high)))
+    if any(all(atom.kind in _CONSTANT for atom in atoms(relation.difference)) for relation in relations):
+        raise UnreadableError("an inequality between constants")
     regions = [_solved(relation) for relation in relations]
     found = [region for region in regions if region is not None]
     if not found or len(found) < len(relations) or len({region.variable for region in found}) > 1:
