@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 from curriculum.config import load_config
-from curriculum.plan import Sources, make_plan
+from curriculum.plan import make_plan
+from curriculum.policy import Sources
 from curriculum.refresh import tables_of
 from curriculum.scoring.passes import open_pass
 from curriculum.scoring.progress import SilentView

@@ -23,7 +23,8 @@ import polars as pl
 
 from curriculum.config import Config, load_config
 from curriculum.engines.vllm import VllmEngine
-from curriculum.plan import Plan, Sources, make_plan
+from curriculum.plan import Plan, make_plan
+from curriculum.policy import Sources
 from curriculum.scoring.passes import open_pass
 from curriculum.scoring.progress import SilentView
 from curriculum.scoring.run import score
@@ -98,8 +99,8 @@ def bare(plan: Plan) -> dict[str, float]:
     from vllm import LLM
     from vllm.inputs import TokensPrompt
 
-    assert plan.checkpoint is not None
-    engine = VllmEngine(plan.checkpoint.path, plan.config.sampling, plan.config.engine)
+    assert plan.policy.checkpoint is not None
+    engine = VllmEngine(plan.policy.checkpoint.path, plan.config.sampling, plan.config.engine)
     llm = LLM(**engine.arguments())
     base = engine.sampling_params()
     prompts, params = [], []

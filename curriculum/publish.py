@@ -61,7 +61,7 @@ def refresh_id(plan: Plan, attempt: int) -> str:
     """
     what = f"{plan.identity.pass_id}/{plan.pool.content_hash}/{plan.config.selection.model_dump_json()}"
     what += f"/{plan.config.output.model_dump_json(exclude={'dir'})}/{attempt}"
-    return f"{plan.policy_name}-{blake2b(what.encode(), digest_size=4).hexdigest()}"
+    return f"{plan.policy.name}-{blake2b(what.encode(), digest_size=4).hexdigest()}"
 
 
 def publish(plan: Plan, tables: Tables, manifest: Manifest) -> Published:

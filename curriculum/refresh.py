@@ -11,12 +11,11 @@ import asyncio
 import importlib.metadata
 from datetime import UTC, datetime
 
-import polars as pl
-
 from curriculum.config import Config
 from curriculum.lock import locked
 from curriculum.manifest import Manifest
-from curriculum.plan import Plan, Sources, make_plan, sandbox_level
+from curriculum.plan import Plan, asked_table, make_plan, sandbox_level
+from curriculum.policy import Sources
 from curriculum.publish import Published, Tables, publish, refresh_id
 from curriculum.result import Forecast, RefreshResult
 from curriculum.scoring.journal import read_journal
@@ -69,10 +68,7 @@ def tables_of(plan: Plan) -> Tables:
     rule = GroupRule(
         trainer_group_size=selection.trainer_group_size, truncated=selection.truncated, tol=selection.tol
     )
-    asked = pl.DataFrame(
-        {"prompt_id": [ask.prompt_id for ask in plan.asks], "index": [ask.index for ask in plan.asks]},
-        schema={"prompt_id": pl.String, "index": pl.Int32},
-    )
+    asked = asked_table(plan.asks)
     journal = read_journal(plan.pass_folder / "journal").select(ROLLOUTS.names())
     rollouts = journal.join(asked.lazy(), on=["prompt_id", "index"], how="semi").collect()
     rollouts = rollouts.sort("prompt_id", "index")
@@ -93,14 +89,14 @@ def tables_of(plan: Plan) -> Tables:
 def _manifest(plan: Plan, tables: Tables, run: ScoringRun, name: str) -> Manifest:
     counts = tables.decisions.group_by("decision").len().sort("decision").iter_rows()
     signal = signal_ratios(tables.groups, tables.decisions).row(0, named=True) if tables.groups.height else {}
-    checkpoint = plan.checkpoint
+    checkpoint = plan.policy.checkpoint
     return Manifest(
         refresh_id=name,
         pass_id=plan.identity.pass_id,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         checkpoint={
-            "name": plan.policy_name,
-            "fingerprint": plan.identity.settings["policy"],
+            "name": plan.policy.name,
+            "fingerprint": plan.policy.fingerprint,
             "step": checkpoint.step if checkpoint else None,
         },
         pool={
@@ -143,7 +139,7 @@ def _result(plan: Plan, tables: Tables, run: ScoringRun, published: Published) -
         refresh_id=published.manifest.refresh_id,
         path=published.path,
         pass_id=plan.identity.pass_id,
-        checkpoint=plan.policy_name,
+        checkpoint=plan.policy.name,
         decisions=decision_counts(tables.decisions).rename({"rows": "prompts"}).to_dicts(),
         caps=tables.caps.to_dicts(),
         pool_rows=plan.pool.frame.height,

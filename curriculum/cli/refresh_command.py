@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 
 from curriculum.config import load_config
-from curriculum.plan import Sources
+from curriculum.policy import Sources
 from curriculum.refresh import plan_only, refresh
 from curriculum.result import Forecast, RefreshResult
 from curriculum.summary import render_forecast, render_summary

@@ -83,7 +83,7 @@ async def score(plan: Plan, view: View) -> ScoringRun:
         view.note("every rollout of this pass is in its journal already")
         return _took(tally, engine, load_seconds=0.0)
     began = time.monotonic()
-    view.stage(f"loading {plan.policy_name}")
+    view.stage(f"loading {plan.policy.name}")
     try:
         # Before any thread or signal handler of ours: vLLM may fork its core, which would inherit them.
         await engine.start()
@@ -109,7 +109,7 @@ async def _ask_for_all(plan: Plan, engine: Engine, schedule: FixedSchedule, tall
         )
         with _workers(plan.config, loop) as workers:
             tally.begin()
-            if plan.judged.is_empty() and plan.renderer is not None:
+            if plan.judged.is_empty() and plan.policy.renderer is not None:
                 schedule = await _smoke(plan, loop, workers, view)
             view.stage("scoring")
             await loop.run(schedule, workers)
@@ -131,9 +131,9 @@ async def _smoke(plan: Plan, loop: ScoringLoop, workers: VerifierWorkers, view: 
 
 def make_engine(plan: Plan) -> Engine:
     """The engine that the configuration names, not yet started."""
-    if plan.checkpoint is None:
-        return ReplayEngine(plan.recording)
-    return VllmEngine(plan.checkpoint.path, plan.config.sampling, plan.config.engine)
+    if plan.policy.checkpoint is None:
+        return ReplayEngine(plan.policy.recording)
+    return VllmEngine(plan.policy.checkpoint.path, plan.config.sampling, plan.config.engine)
 
 
 def _limits(config: Config) -> Limits:

@@ -35,13 +35,13 @@ def smoke_report(plan: Plan, first: tuple[Completion, Verdict] | None, outcomes:
     """What was sent, what came back, how it was judged."""
     counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
     lines = [f"{outcomes.total()} rollouts: {counts}"]
-    if first is not None and plan.renderer is not None:
+    if first is not None and plan.policy.renderer is not None:
         completion, verdict = first
         [messages] = plan.pool.frame.filter(pl.col("prompt_id") == completion.prompt_id)["prompt"].head(1)
         detail = f": {verdict.detail}" if verdict.detail else ""
         lines = [
             "one prompt exactly as sent:",
-            _excerpt(plan.renderer.text(messages.to_list())),
+            _excerpt(plan.policy.renderer.text(messages.to_list())),
             f"one response ({completion.tokens} tokens, {verdict.outcome}{detail}):",
             _excerpt(completion.text),
             *lines,

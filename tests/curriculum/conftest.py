@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from curriculum.config import Config, load_config
-from curriculum.plan import Sources
+from curriculum.policy import Sources
 
 GROUP = 8
 

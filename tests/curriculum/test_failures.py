@@ -14,7 +14,7 @@ import pytest
 from curriculum.errors import EngineError, UsageError
 from curriculum.lock import locked
 from curriculum.manifest import latest_refresh, read_manifest
-from curriculum.plan import Sources
+from curriculum.policy import Sources
 from curriculum.refresh import refresh
 from curriculum.scoring.journal import judged_keys
 from curriculum.scoring.progress import SilentView

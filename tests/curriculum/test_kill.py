@@ -41,6 +41,7 @@ def journaled(out: Path) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_twenty_kills_change_nothing(record, tmp_path) -> None:
     """Each round kills one refresh again and again until it ends by itself; twenty kills in all."""
     recorded = record(tmp_path, prompts=1500)

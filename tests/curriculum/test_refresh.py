@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 from curriculum.errors import NothingError, UsageError
 from curriculum.manifest import latest_refresh, read_manifest
-from curriculum.plan import Sources
+from curriculum.policy import Sources
 from curriculum.refresh import plan_only, refresh
 from curriculum.scoring.progress import SilentView
 from pipelines.schemas import DECISIONS, GROUPS, ROLLOUTS, require
