@@ -58,15 +58,11 @@ class Runner:
         wrapper = _wrapper(level)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(
-                _command(wrapper, level, theirs.fileno()),
-                env={"PYTHONHASHSEED": "0"},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
+            try:
+                self._process = _launch(_command(wrapper, level, theirs.fileno()), theirs.fileno())
+            except OSError as error:
+                self._control.close()
+                raise SandboxError(f"cannot start {sys.executable}: {error}") from error
         self._await_ready()
 
     def _await_ready(self) -> None:
@@ -213,6 +209,18 @@ def _await_lock(program: Program) -> None:
         raise SandboxError(f"the jail could not be closed: {body.decode(errors='replace')}")
 
 
+def _launch(command: list[str], control: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        env={"PYTHONHASHSEED": "0"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(control,),
+        start_new_session=True,
+    )
+
+
 def _command(wrapper: list[str], level: LevelName, control: int) -> list[str]:
     here = Path(__file__).parent
     python = [sys.executable, "-s", "-S", "-P", "-B", "-c", _BOOT]
@@ -220,6 +228,8 @@ def _command(wrapper: list[str], level: LevelName, control: int) -> list[str]:
 
 
 def _wrapper(level: LevelName) -> list[str]:
+    if not sys.platform.startswith("linux"):
+        raise SandboxError("jails need Linux")
     if level != "bubblewrap":
         return []
     try:

@@ -23,7 +23,6 @@ from verifiers.unit_tests.results import PASSED, TIMEOUT, CodeError, Result
 from verifiers.unit_tests.show import clip, short
 
 _SPARE_BYTES = 1 << 20
-_SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
 def run_script(test: IoTest, suite: Suite, code: str, runner: Runner, limits: Limits) -> Result:
@@ -81,7 +80,8 @@ def _file(content: bytes | None) -> Iterator[int]:
             view = memoryview(content)
             while view:
                 view = view[os.write(descriptor, view) :]
-            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
+            seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
             os.lseek(descriptor, 0, os.SEEK_SET)
         yield descriptor
     finally:
