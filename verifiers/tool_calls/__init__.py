@@ -71,4 +71,5 @@ def _parts(tool: float, arguments: float, outcome: float) -> tuple[Part, ...]:
 
 def _line(text: str) -> str:
     """`text` as one line that any table can hold, at most 200 characters."""
-    return "".join(char if char.isprintable() else " " for char in text[:200])
+    text = text[:200]
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)

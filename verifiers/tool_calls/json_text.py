@@ -55,20 +55,20 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def decode(text: str, start: int) -> tuple[Any, int]:
+def decode(text: str, start: int, marks: int = MAX_MARKS) -> tuple[Any, int]:
     """The JSON value at `start` and the position after it.
 
     Raises:
         NotJson: no value stands there, or it is deeper or has more in it than the limits allow.
     """
-    _check_bounds(text, start)
+    _check_bounds(text, start, marks)
     try:
         return _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         raise NotJson(f"not JSON: {error.msg}", max(error.pos, start + 1)) from None
 
 
-def _check_bounds(text: str, start: int) -> None:
+def _check_bounds(text: str, start: int, marks: int) -> None:
     depth = 0
     for count, match in enumerate(_STRUCTURE.finditer(text, start)):
         mark = match[0]
@@ -76,20 +76,20 @@ def _check_bounds(text: str, start: int) -> None:
             depth += 1
         elif mark in "]}":
             depth -= 1
-        if depth > MAX_DEPTH or count > MAX_MARKS:
-            raise NotJson(f"nested more than {MAX_DEPTH} deep or with more than {MAX_MARKS} parts", len(text))
+        if depth > MAX_DEPTH or count > marks:
+            raise NotJson(f"nested more than {MAX_DEPTH} deep or with more than {marks} parts", len(text))
         if depth <= 0:
             return
 
 
-def loads(text: str) -> Any:
+def loads(text: str, marks: int = MAX_MARKS) -> Any:
     """The one JSON value that is the whole of `text`.
 
     Raises:
         NotJson: `text` is not one JSON value.
     """
     stripped = text.strip()
-    value, end = decode(stripped, 0)
+    value, end = decode(stripped, 0, marks)
     if end != len(stripped):
         raise NotJson("text after the value", end)
     return value

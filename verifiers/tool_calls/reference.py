@@ -19,10 +19,13 @@ from typing import Any
 from verifiers.tool_calls import parse
 from verifiers.tool_calls.call import MAX_CALLS, Call
 from verifiers.tool_calls.dialects import SchemaError
-from verifiers.tool_calls.json_text import NotJson, call, find_flaw, loads
+from verifiers.tool_calls.json_text import NotJson, call, loads
 from verifiers.tool_calls.schema import Parameters
 
 CACHED_REFERENCES = 1024
+
+MAX_REFERENCE_MARKS = 1_000_000
+"""As `MAX_MARKS`, for tools and calls given as JSON text."""
 
 _KEYS = ("tools", "calls", "ordered", "normalise", "format")
 
@@ -60,7 +63,8 @@ def compiled(reference: Mapping[str, Any]) -> Reference:
     if not isinstance(reference, Mapping):
         raise UnusableReference(f"the reference is a {type(reference).__name__}, not a mapping")
     try:
-        snapshot = json.dumps({key: reference[key] for key in _KEYS if key in reference}, default=_plain)
+        known = {key: reference[key] for key in _KEYS if key in reference}
+        snapshot = json.dumps(known, default=_plain, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise UnusableReference(f"the reference is no JSON: {str(error)[:100]}") from None
     return _compiled(snapshot)
@@ -76,28 +80,29 @@ def _plain(value: Any) -> Any:
 
 @lru_cache(maxsize=CACHED_REFERENCES)
 def _compiled(snapshot: str) -> Reference:
-    try:
-        source = loads(snapshot)
-    except NotJson as error:
-        raise UnusableReference(f"the reference is {error}") from None
-    if reason := find_flaw(source):
-        raise UnusableReference(reason)
+    source = json.loads(snapshot)
     if source.get("calls") is None:
         raise UnusableReference("no calls; give [] where no call must be made")
     tools = _tools(_decoded(source.get("tools")) or [])
-    calls = _calls(_decoded(source["calls"]))
-    for wanted in calls:
-        _check_possible(wanted, tools.setdefault(wanted.name, Parameters(None)))
+    calls = tuple(
+        _fitted(wanted, tools.setdefault(wanted.name, Parameters(None)))
+        for wanted in _calls(_decoded(source["calls"]))
+    )
     return Reference(tools, calls, _flag(source, "ordered"), _flag(source, "normalise"), _formats(source))
 
 
-def _check_possible(wanted: Expected, parameters: Parameters) -> None:
-    """Refuses exact arguments that no valid call can equal; values of the wrong type are not among them."""
+def _fitted(wanted: Expected, parameters: Parameters) -> Expected:
+    """`wanted` with bare text typed; refuses exact arguments that no valid call can equal.
+
+    A value of another type than the schema's is not refused: see `score` for what it means.
+    """
     if wanted.alternatives:
-        return
-    for parameter, reason in parameters.errors(wanted.arguments):
-        if parameter is None or parameter not in wanted.arguments:
+        return wanted
+    arguments = parameters.typed(wanted.arguments)
+    for parameter, reason in parameters.errors(arguments):
+        if parameter is None or parameter not in arguments:
             raise UnusableReference(f"the arguments wanted of {wanted.name} break its schema: {reason}")
+    return Expected(wanted.name, arguments)
 
 
 def _decoded(value: Any) -> Any:
@@ -105,7 +110,7 @@ def _decoded(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return loads(value)
+        return loads(value, MAX_REFERENCE_MARKS)
     except NotJson:
         return value
 

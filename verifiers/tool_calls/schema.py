@@ -37,6 +37,7 @@ class Parameters:
             SchemaError: it is no JSON Schema in any dialect known.
         """
         self.schema = object_schema(declared)
+        self._validator: Any = None
 
     def errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str | None, str]]:
         """The parameter (None for the arguments as a whole) and reason of each way the schema is broken.
@@ -47,7 +48,8 @@ class Parameters:
             SchemaError: the schema turned out unusable, for example a reference that leads nowhere.
         """
         try:
-            for count, error in enumerate(_validator(self.schema).iter_errors(arguments)):
+            self._validator = self._validator or _validator(self.schema)
+            for count, error in enumerate(self._validator.iter_errors(arguments)):
                 if count == MAX_ERRORS:
                     yield None, "the schema is broken throughout"
                     return

@@ -257,8 +257,9 @@ def nothing_said(_: Entry) -> Made:
 
 ANSWER_MUTATIONS = [
     required_dropped, extra_argument, arguments_in_reverse, arguments_called_parameters,
-    arguments_encoded_twice, tool_misspelt, another_tool, two_values_swapped, call_made_twice, wrong_call_beside,
-    every_tool_called, one_call_missing, calls_in_reverse, first_call_for_all, only_thought, only_told, cut_off, nothing_said,
+    arguments_encoded_twice, tool_misspelt, another_tool, two_values_swapped, call_made_twice,
+    wrong_call_beside, every_tool_called, one_call_missing, calls_in_reverse, first_call_for_all,
+    only_thought, only_told, cut_off, nothing_said,
 ]  # fmt: skip
 MUTATIONS = {name: partial(with_changed_argument, mutation=name) for name in ARGUMENT_MUTATIONS}
 MUTATIONS |= {mutation.__name__: mutation for mutation in ANSWER_MUTATIONS}

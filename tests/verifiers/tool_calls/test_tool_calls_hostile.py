@@ -75,7 +75,7 @@ LIMIT_S = 0.1
 
 
 def soon(response: str) -> bool:
-    """Whether a verdict takes less CPU time than the limit, in the best of a few tries on a shared machine."""
+    """Whether a verdict takes less CPU time than the limit, in the best of a few tries."""
     return any(max(one_time(response, WANTED), one_time(response, UNWANTED)) < LIMIT_S for _ in range(5))
 
 
