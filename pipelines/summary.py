@@ -81,6 +81,6 @@ def mixed_in_fresh(s: pl.Expr, n: pl.Expr, size: int) -> pl.Expr:
     right = pl.lit(1.0)
     wrong = pl.lit(1.0)
     for drawn in range(size):
-        right *= ((s - drawn) / (n - drawn)).clip(lower_bound=0)
-        wrong *= ((n - s - drawn) / (n - drawn)).clip(lower_bound=0)
+        right *= (s - drawn) / (n - drawn)
+        wrong *= (n - s - drawn) / (n - drawn)
     return pl.when(n >= size).then(1 - right - wrong)

@@ -133,8 +133,8 @@ PLAIN = [
 
 @pytest.mark.parametrize(("dtype", "plain"), PLAIN)
 def test_types_become_plain_all_the_way_down(dtype, plain) -> None:
-    schema = pa.schema([pa.field("x", dtype, metadata={"k": "v"})], metadata={"pandas": "{}"})
-    assert plain_schema(schema).equals(pa.schema({"x": plain}), check_metadata=True)
+    schema = pa.schema([pa.field("x", dtype, nullable=False, metadata={"k": "v"})], metadata={"pandas": "{}"})
+    assert plain_schema(schema).equals(pa.schema([pa.field("x", plain, nullable=False)]), check_metadata=True)
     assert schema.empty_table().cast(plain_schema(schema)).num_rows == 0
 
 
