@@ -133,9 +133,16 @@ PLAIN = [
 
 @pytest.mark.parametrize(("dtype", "plain"), PLAIN)
 def test_types_become_plain_all_the_way_down(dtype, plain) -> None:
-    schema = pa.schema([pa.field("x", dtype, nullable=False, metadata={"k": "v"})], metadata={"pandas": "{}"})
-    assert plain_schema(schema).equals(pa.schema([pa.field("x", plain, nullable=False)]), check_metadata=True)
+    schema = pa.schema([pa.field("x", dtype, metadata={"k": "v"})], metadata={"pandas": "{}"})
+    assert plain_schema(schema).equals(pa.schema({"x": plain}), check_metadata=True)
     assert schema.empty_table().cast(plain_schema(schema)).num_rows == 0
+
+
+def test_what_may_not_be_null_stays_so() -> None:
+    inner = pa.struct([pa.field("a", pa.large_string(), nullable=False)])
+    plain = plain_schema(pa.schema([pa.field("x", inner, nullable=False)])).field("x")
+    assert not plain.nullable
+    assert not plain.type.field("a").nullable
 
 
 def test_a_type_without_a_plain_form_is_named_with_its_place() -> None:
