@@ -28,6 +28,7 @@ _SPACED_THOUSANDS = re.compile(r"(?<![\d.,/] )(?<![\d.,/])(\d{1,3})((?:[ ~]\d{3}
 _EUROPEAN = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+),(\d{1,2}|\d{4,})(?![\d.,])")
 _DOTTED_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,])")
 _LETTER_TIMES = re.compile(r"(?<=\d) ?[xX] ?(?=10\s?\^)")
+_STARS = re.compile(r"(?<=[\w)])\*\*(?=[\w(-])")
 _FILLER = re.compile(
     r"(?:\\text\{)?\s*(?:the )?(?:final |correct )?answer(?: is)?\s*[:=]?\s*\}?\s*(?=[^\s}])", re.IGNORECASE
 )
@@ -45,6 +46,7 @@ def clean(text: str) -> str:
     text = _unwrapped(text)
     text = _THIN_THOUSANDS.sub(lambda found: found[1] + _NOT_DIGITS.sub("", found[2]), text)
     text = _DROPPED.sub("", text)
+    text = _STARS.sub("^", text)
     text = _LETTER_TIMES.sub(r"\\times ", text)
     filler = _FILLER.match(text)
     if filler is not None:

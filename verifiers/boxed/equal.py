@@ -8,24 +8,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
-from math import gcd
 from typing import Literal
 
 from verifiers.boxed.algebra import (
     PI,
     Atom,
     Ratio,
-    as_fraction,
     as_integer,
     integer,
     of_atom,
-    poly_mul,
     rational,
 )
 from verifiers.boxed.bounds import UnreadableError, metered
 from verifiers.boxed.clean import squeezed
-from verifiers.boxed.numeric import decimal_value, equal, is_zero, sign
+from verifiers.boxed.kinds import (
+    clock_terms,
+    digits_value,
+    is_assignment,
+    is_quotient,
+    may_be_ratio,
+    proportional,
+    same_relation,
+    same_residue,
+    same_time,
+)
+from verifiers.boxed.numeric import decimal_value, equal
 from verifiers.boxed.read import MAX_READ, read
 from verifiers.boxed.regions import same_region
 from verifiers.boxed.relations import as_region
@@ -116,17 +123,17 @@ class _Comparison:
             case Table(), Table():
                 return len(one.rows) == len(two.rows) and all(map(self._in_order, one.rows, two.rows))
             case Relation(), Relation():
-                return _same_relation(one, two)
+                return same_relation(one, two)
             case Named(), Named():
                 if one.name.replace(" ", "") == two.name.replace(" ", "") and self.same(one.value, two.value):
                     return True
-                return bool(one.relation and two.relation and _same_relation(one.relation, two.relation))
+                return bool(one.relation and two.relation and same_relation(one.relation, two.relation))
             case Clock(), Clock():
-                return _same_time(one, two)
+                return same_time(one, two)
             case Proportion(), Proportion():
-                return _proportional(one.terms, two.terms)
+                return proportional(one.terms, two.terms)
             case Residue(), Residue():
-                return _same_residue(one, two)
+                return same_residue(one, two)
             case Choice(), Choice():
                 same_letter = one.letter == two.letter
                 return same_letter and (
@@ -139,7 +146,7 @@ class _Comparison:
         """Kinds that may mean the same although they differ; `one` is the first of each pair named."""
         match one, two:
             case Named(), Relation():
-                return one.relation is not None and _same_relation(one.relation, two)
+                return one.relation is not None and same_relation(one.relation, two)
             case Named(), Region(variable=variable) if variable:
                 return one.name == variable and self.same(one.value, two)
             case Named(), _:
@@ -156,23 +163,23 @@ class _Comparison:
             case SetOf(items=(single,)), Quantity():
                 return self.same(single, two)
             case Sequence(), Many():
-                unambiguous = len(one.items) > 2 or _is_assignment(two)
+                unambiguous = len(one.items) > 2 or is_assignment(two)
                 return unambiguous and self._in_order(one.items, two.items)
             case Sequence(opening="(", closing=")"), Table():
                 vector = (
                     two.rows[0] if len(two.rows) == 1 else tuple(row[0] for row in two.rows if len(row) == 1)
                 )
                 return self._in_order(one.items, vector)
-            case Clock(), Proportion() if _may_be_ratio(one):
-                return _proportional(_clock_terms(one), two.terms)
-            case Clock(), Quantity() if _may_be_ratio(one):
-                return _is_quotient(_clock_terms(one), two)
+            case Clock(), Proportion() if may_be_ratio(one):
+                return proportional(clock_terms(one), two.terms)
+            case Clock(), Quantity() if may_be_ratio(one):
+                return is_quotient(clock_terms(one), two)
             case Proportion(), Quantity():
-                return _is_quotient(one.terms, two)
+                return is_quotient(one.terms, two)
             case Residue(), Quantity():
                 return two.unit is None and not two.percent and equal(one.value, two.value)
             case Based(), Quantity():
-                return two.unit is None and _digits_value(one) == as_integer(two.value)
+                return two.unit is None and digits_value(one) == as_integer(two.value)
             case _:
                 return False
 
@@ -253,90 +260,3 @@ _LETTERS_OF = {("length", Fraction(1)): "m", ("mass", Fraction(1)): "g", ("time"
 
 def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
-
-
-def _same_relation(one: Relation, two: Relation) -> bool:
-    """True when the differences are the same up to a constant factor, positive for inequalities."""
-    if one.sign != two.sign:
-        return False
-    first, second = one.difference, two.difference
-    shared = sorted(set(map(_variables, first.num)) & set(map(_variables, second.num)))
-    if not shared or not first.num:
-        return False
-    lead = shared[-1]
-    a = {tuple(f for f in m if f not in lead): c for m, c in first.num.items() if _variables(m) == lead}
-    b = {tuple(f for f in m if f not in lead): c for m, c in second.num.items() if _variables(m) == lead}
-    left, right = Ratio(poly_mul(first.num, b), {(): 1}), Ratio(poly_mul(second.num, a), {(): 1})
-    if not equal(left, right):
-        return False
-    if one.sign in ("=", "!="):
-        return True
-    if not equal(Ratio(first.den, {(): 1}), Ratio(second.den, {(): 1})) and (
-        len(first.den) > 1 or len(second.den) > 1
-    ):
-        return False
-    return sign(Ratio(a, {(): 1})) == sign(Ratio(b, {(): 1})) is not None
-
-
-def _variables(monomial: tuple[tuple[Atom, object], ...]) -> tuple[tuple[Atom, object], ...]:
-    return tuple(
-        factor for factor in monomial if factor[0].kind not in ("prime", "i", "root", "cos", "pi", "e", "log")
-    )
-
-
-def _proportional(ones: tuple[Ratio, ...], twos: tuple[Ratio, ...]) -> bool:
-    if len(ones) != len(twos):
-        return False
-    return all(
-        equal(a * d, b * c) for (a, b), (c, d) in zip(pairwise(ones), pairwise(twos), strict=True)
-    ) and all(is_zero(one.num) == is_zero(two.num) for one, two in zip(ones, twos, strict=True))
-
-
-def _is_quotient(terms: tuple[Ratio, ...], quantity: Quantity) -> bool:
-    if len(terms) != 2 or quantity.unit is not None or quantity.percent or is_zero(terms[1].num):
-        return False
-    return equal(terms[0] / terms[1], quantity.value)
-
-
-def _is_assignment(many: Many) -> bool:
-    """True for x = 1, y = 2: each item names another unknown."""
-    names = [item.name for item in many.items if isinstance(item, Named)]
-    return len(names) == len(many.items) == len(set(names))
-
-
-def _digits_value(based: Based) -> int | None:
-    """The digits as a decimal number, for answers that leave the base out."""
-    return int(based.digits) if based.digits.lstrip("-").isdigit() else None
-
-
-def _may_be_ratio(clock: Clock) -> bool:
-    """True for 3:16, which may be a ratio: in lowest terms, with no minutes like 03 and no am or pm."""
-    return not clock.half and not clock.second and clock.minute >= 10 and gcd(clock.hour, clock.minute) == 1
-
-
-def _clock_terms(clock: Clock) -> tuple[Ratio, ...]:
-    return integer(clock.hour), integer(clock.minute)
-
-
-def _same_time(one: Clock, two: Clock) -> bool:
-    if one.half and two.half:
-        return _seconds(one) == _seconds(two)
-    if one.half or two.half:
-        stated, bare = (one, two) if one.half else (two, one)
-        plain = (stated.hour, stated.minute, stated.second) == (bare.hour, bare.minute, bare.second)
-        return plain or (bare.hour > 12 and _seconds(stated) == _seconds(bare))
-    return one == two
-
-
-def _seconds(clock: Clock) -> int:
-    hour = clock.hour if not clock.half else clock.hour % 12 + (12 if clock.half == "pm" else 0)
-    return hour * 3600 + clock.minute * 60 + clock.second
-
-
-def _same_residue(one: Residue, two: Residue) -> bool:
-    if not equal(one.modulus, two.modulus):
-        return False
-    if equal(one.value, two.value):
-        return True
-    modulus, difference = as_integer(one.modulus), as_fraction(one.value - two.value)
-    return modulus is not None and modulus != 0 and difference is not None and difference % modulus == 0

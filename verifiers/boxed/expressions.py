@@ -17,21 +17,17 @@ from verifiers.boxed.algebra import (
     I,
     Ratio,
     as_integer,
-    atoms,
-    integer,
     of_atom,
     rational,
 )
 from verifiers.boxed.bounds import TooHardError, UnreadableError, spend
+from verifiers.boxed.marks import DEGREE, PERCENT, radians, refuse_infinity
 from verifiers.boxed.numerals import mixed_part, numeral
 from verifiers.boxed.powers import power, root
 from verifiers.boxed.tokens import MAX_DEPTH, Cursor, Token
 from verifiers.boxed.words import GREEK
 
-DEGREE = Atom("mark", "degree")
-PERCENT = Atom("mark", "percent")
-
-_TRIGONOMETRIC = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
+_TRIGONOMETRIC = frozenset({"sin", "cos", "tan", "cot", "sec", "csc", "cis"})
 _SEVERAL = frozenset({"gcd", "lcm", "max", "min"})
 _FUNCTIONS = functions.names() - {"abs", "floor", "ceil", "phi", "Gamma", "deg"}
 _FACTOR_COMMANDS = (
@@ -56,7 +52,7 @@ class Expressions:
         while cursor.next_is("+", "-"):
             minus = cursor.take().text == "-"
             term = self._product()
-            _refuse_infinity(total, term)
+            refuse_infinity(total, term)
             total = total - term if minus else total + term
         return total
 
@@ -72,7 +68,7 @@ class Expressions:
                 factor = self._power()
             else:
                 return total
-            _refuse_infinity(total, factor)
+            refuse_infinity(total, factor)
             total = total * factor
 
     def _signed(self) -> Ratio:
@@ -94,6 +90,8 @@ class Expressions:
                 return False
             return token.text in ("(", "[", "{") or (token.text == "|" and not self.open_bars)
         if token.kind == "cmd":
+            if token.text == "frac" and self.cursor.words_ahead(2):
+                return False  # 60 \frac{miles}{hour} is a unit
             return token.text in _FACTOR_COMMANDS or (token.text == "vert" and not self.open_bars)
         return token.kind == "let" or token.text in ("e", "i")
 
@@ -296,7 +294,7 @@ class Expressions:
                 exponent = self._exponent()
         argument = self._function_argument()
         if name in _TRIGONOMETRIC:
-            argument = _radians(argument)
+            argument = radians(argument)
             if exponent is not None and as_integer(exponent) == -1:
                 name, exponent = "arc" + name, None
         if base is not None:
@@ -314,19 +312,3 @@ class Expressions:
         while self._starts_factor() and not self.cursor.next_is("(", *_FUNCTIONS):
             value = value * self._power()
         return value
-
-
-def _radians(argument: Ratio) -> Ratio:
-    """`argument` with its degree signs, if any, turned into pi / 180."""
-    if all(atom != DEGREE for atom in atoms(argument)):
-        return argument
-    num = {tuple(f for f in term if f[0] != DEGREE): c for term, c in argument.num.items()}
-    if any((DEGREE, 1) not in term for term in argument.num) or len(num) != len(argument.num):
-        raise UnreadableError("degrees and plain numbers in one angle")
-    return Ratio(num, argument.den) * of_atom(PI) / integer(180)
-
-
-def _refuse_infinity(*operands: Ratio) -> None:
-    for value in operands:
-        if len(value.num) == 1 and any(atom == INFINITY for atom in atoms(value)):
-            raise UnreadableError("arithmetic with infinity")

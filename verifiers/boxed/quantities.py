@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from verifiers.boxed.algebra import INFINITY, Atom, Ratio, atoms, integer, ratio, rational
+from verifiers.boxed.algebra import INFINITY, Atom, Ratio, atoms, integer, rational
 from verifiers.boxed.bounds import UnreadableError
-from verifiers.boxed.expressions import DEGREE, PERCENT, Expressions
+from verifiers.boxed.expressions import Expressions
+from verifiers.boxed.marks import DEGREE, PERCENT, without_mark
 from verifiers.boxed.units import read_unit, split_multiplier
 from verifiers.boxed.values import Proportion, Quantity, Residue, Unit
 from verifiers.boxed.words import SEPARATORS
@@ -54,8 +55,8 @@ class Quantities:
             return self._proportion(value)
         if cursor.next_is("pmod", "bmod", "mod") or self._mod_in_brackets():
             return self._residue(value)
-        value, degrees = _without_mark(value, DEGREE)
-        value, percent = _without_mark(value, PERCENT)
+        value, degrees = without_mark(value, DEGREE)
+        value, percent = without_mark(value, PERCENT)
         factor, words = split_multiplier(self._unit_words())
         value = value * integer(factor)
         if words.lower() in ("percent", "per cent", "pct"):
@@ -104,15 +105,28 @@ class Quantities:
         while (token := cursor.peek()) is not None:
             if token.kind == "txt" and token.text.strip(" ,.;").lower() not in SEPARATORS:
                 text += " " + token.text
-            elif text and token.text in _UNIT_SIGNS and (after := cursor.peek(1)) and after.kind == "txt":
+            elif text and token.text in _UNIT_SIGNS and cursor.words_ahead(1):
                 text += _UNIT_SIGNS[token.text]
             elif text and token.text == "^":
                 text += "^" + self._unit_power()
+                continue
+            elif token.text == "frac" and cursor.words_ahead(2):
+                text += self._unit_fraction()
                 continue
             else:
                 break
             cursor.at += 1
         return text.strip()
+
+    def _unit_fraction(self) -> str:
+        """The unit of a fraction of words, as "m/s"."""
+        self.cursor.take()
+        parts = []
+        for _ in range(2):
+            self.cursor.expect("{")
+            parts.append(self._unit_words())
+            self.cursor.expect("}")
+        return "/".join(parts)
 
     def _unit_power(self) -> str:
         self.cursor.at += 1
@@ -132,21 +146,10 @@ def _unit(words: str) -> Unit | None:
     return unit
 
 
-def _without_mark(value: Ratio, mark: Atom) -> tuple[Ratio, bool]:
-    """`value` without the factor `mark`, and whether it had it."""
-    if all(atom != mark for atom in atoms(value)):
-        return value, False
-    if any((mark, 1) not in term for term in value.num):
-        raise UnreadableError(f"a {mark.name} sign on a part of the value")
-    return ratio(
-        {tuple(f for f in term if f[0] != mark): c for term, c in value.num.items()}, value.den
-    ), True
-
-
 def _temperature(value: Ratio) -> tuple[Ratio, str]:
     """Takes the letter of 20 degrees C off."""
     for letter in ("C", "F"):
         symbol = Atom("var", letter)
         if symbol in atoms(value):
-            return _without_mark(value, symbol)[0], f"°{letter.lower()}"
+            return without_mark(value, symbol)[0], f"°{letter.lower()}"
     return value, ""

@@ -36,7 +36,7 @@ _CHOICE_WITH_VALUE = re.compile(
     r"(?:\(([A-Z])\)[.:]?|([A-J])(?:[.):](?= )|\)))\s*([^-+*/^=<>,_!(\\ ].*|\\(?!c?dot|times|cup|in).*)"
 )
 _BASED = re.compile(
-    r"[(\[]?(-?(?=[A-Fa-f]{0,20}[0-9])[0-9A-Fa-f]{1,64})[)\]]?\s*"
+    r"[(\[]?(-?(?=[A-Fa-f]{0,20}[0-9])[0-9A-Fa-f]{1,64}|[A-F]{2,8}(?=_\{?1[1-6]))[)\]]?\s*"
     r"(?:_\s*\{?\s*\(?\s*(?:base ?)?(-?[0-9]{1,2}|[a-z]+)\s*\)?\s*\}?|,? (?:in )?base[ -]([0-9]{1,2}|[a-z]+))"
 )
 _COMMA_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)", re.ASCII)
@@ -96,7 +96,7 @@ def _answer(tokens: list[Token]) -> Value:
         value = Shapes(variant).answer()
         values.extend(value.items if isinstance(value, Many | SetOf) else (value,))
         kind = SetOf if isinstance(value, SetOf) else kind
-    return kind(tuple(values))
+    return kind(tuple({repr(value): value for value in values}.values()))
 
 
 def _sign_choices(names: list[str]) -> list[tuple[str, ...]]:

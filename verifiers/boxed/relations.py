@@ -8,7 +8,18 @@ from __future__ import annotations
 import itertools
 import re
 
-from verifiers.boxed.algebra import INFINITY, Atom, Poly, Ratio, as_fraction, atoms, of_atom, ratio
+from verifiers.boxed.algebra import (
+    INFINITY,
+    Atom,
+    Poly,
+    Ratio,
+    as_fraction,
+    atoms,
+    integer,
+    of_atom,
+    ratio,
+    rational,
+)
 from verifiers.boxed.bounds import UnreadableError
 from verifiers.boxed.numeric import equal, sign
 from verifiers.boxed.regions import EVERYTHING, complement, intersection, point, union
@@ -97,9 +108,18 @@ def _agreed(sides: list[Value]) -> Value:
     """The last of sides that are equal wherever they are constants."""
     constants = [side for side in sides if is_constant(side)]
     for one, two in itertools.pairwise(constants):
-        if not equal(scalar(one), scalar(two)):
+        if not equal(_in_base_units(one), _in_base_units(two)):
             raise UnreadableError("an equation that does not hold")
     return sides[-1]
+
+
+def _in_base_units(value: Value) -> Ratio:
+    """A scalar with its percent sign and unit worked in, so that 5 cm = 0.05 m holds."""
+    plain = scalar(value)
+    if isinstance(value, Quantity) and value.percent:
+        return plain / integer(100)
+    unit = value.unit if isinstance(value, Quantity) else None
+    return plain if unit is None else plain * rational(unit.scale)
 
 
 def _named(name: str, value: Value) -> Value:

@@ -100,10 +100,16 @@ class Shapes:
 
     def _side(self) -> Value:
         value = self._operand()
-        while self.cursor.next_is("cup", "cap", "setminus"):
+        while self.cursor.next_is("cup", "cap", "setminus") or self._capital_union(value):
             operation = self.cursor.take().text
+            operation = "cup" if operation == "U" else operation
             value = _combined(operation, value, self._operand())
         return value
+
+    def _capital_union(self, left: Value) -> bool:
+        """True for the U of (1,2) U (3,4)."""
+        token = self.cursor.peek()
+        return token is not None and token.text == "U" and not isinstance(left, Quantity)
 
     def _operand(self) -> Value:
         cursor = self.cursor

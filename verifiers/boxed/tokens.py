@@ -122,7 +122,7 @@ def _argument(text: str, at: int) -> tuple[str, int]:
 
 def _styled(command: str, content: str, gap: bool, depth: int) -> Iterator[Token]:
     """The tokens of a group set in upright text, or the one symbol of an accented group."""
-    inner = content.strip()
+    inner = content.strip(" $")
     if command in NAME_COMMANDS and not (command in _BOLD and re.fullmatch(r"[0-9].*|..+", inner)):
         if not re.fullmatch(r"[A-Za-z0-9' ]{1,20}|\\[a-z]+", inner):
             raise UnreadableError(f"an accent over {inner[:20]!r}")
@@ -193,6 +193,11 @@ class Cursor:
             raise UnreadableError("the answer ends too early")
         self.at += 1
         return token
+
+    def words_ahead(self, places: int) -> bool:
+        """True when the token `places` on is words."""
+        token = self.peek(places)
+        return token is not None and token.kind == "txt"
 
     def next_is(self, *signs: str) -> bool:
         """True when the next token is one of the operators or commands `signs`."""

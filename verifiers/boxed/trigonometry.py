@@ -166,6 +166,7 @@ FUNCTIONS: dict[str, Callable[[Ratio], Ratio]] = {
     "sin": _sin,
     "cos": _cos,
     "tan": _tan,
+    "cis": lambda x: _cos(x) + of_atom(I) * _sin(x),
     "cot": lambda x: _cos(x) / _sin(x),
     "sec": lambda x: ONE / _cos(x),
     "csc": lambda x: ONE / _sin(x),

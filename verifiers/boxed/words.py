@@ -87,7 +87,7 @@ NOT_UNITS = _listed(
 """Words that no unit contains: they change the answer instead."""
 
 FUNCTION_WORDS = _listed(
-    """sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln lg exp sqrt pi infinity infty
+    """sin cos tan cot sec csc arcsin arccos arctan cis sinh cosh tanh log ln lg exp sqrt pi infinity infty
     alpha beta theta gcd lcm max min mod"""
 )
 COMMAND_OF_WORD = {"infinity": "infty", "inf": "infty"}

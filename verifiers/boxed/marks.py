@@ -1,0 +1,40 @@
+"""Signs carried along as factors while an expression is read: the degree, the percent, infinity.
+
+In: `Ratio`s with such factors. Out: `Ratio`s without them.
+"""
+
+from __future__ import annotations
+
+from verifiers.boxed.algebra import INFINITY, PI, Atom, Ratio, atoms, integer, of_atom, ratio
+from verifiers.boxed.bounds import UnreadableError
+
+DEGREE = Atom("mark", "degree")
+PERCENT = Atom("mark", "percent")
+
+
+def without_mark(value: Ratio, mark: Atom) -> tuple[Ratio, bool]:
+    """`value` without the factor `mark`, and whether it had it."""
+    if all(atom != mark for atom in atoms(value)):
+        return value, False
+    if any((mark, 1) not in term for term in value.num):
+        raise UnreadableError(f"a {mark.name} sign on a part of the value")
+    return ratio(
+        {tuple(f for f in term if f[0] != mark): c for term, c in value.num.items()}, value.den
+    ), True
+
+
+def radians(argument: Ratio) -> Ratio:
+    """`argument` with its degree signs, if any, turned into pi / 180."""
+    if all(atom != DEGREE for atom in atoms(argument)):
+        return argument
+    num = {tuple(f for f in term if f[0] != DEGREE): c for term, c in argument.num.items()}
+    if any((DEGREE, 1) not in term for term in argument.num) or len(num) != len(argument.num):
+        raise UnreadableError("degrees and plain numbers in one angle")
+    return Ratio(num, argument.den) * of_atom(PI) / integer(180)
+
+
+def refuse_infinity(*operands: Ratio) -> None:
+    """Raises `UnreadableError` when an operand of a sum or product is infinite."""
+    for value in operands:
+        if len(value.num) == 1 and any(atom == INFINITY for atom in atoms(value)):
+            raise UnreadableError("arithmetic with infinity")
