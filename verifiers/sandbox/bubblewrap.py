@@ -1,7 +1,8 @@
 """The command line that puts a zygote inside bubblewrap.
 
 In: nothing. Out: the words to place before the interpreter's own: every namespace, no capability, the same
-read-only root as `root` builds, no writable folder.
+read-only root as `root` builds, no writable folder; and no /proc, through which programs of one user could
+reach each other's memory.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def prefix() -> list[str]:
         words += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     for name, target in root.LINKS.items():
         words += ["--symlink", target, f"/dev/{name}"]
-    words += ["--proc", "/proc", "--chdir", "/"]
+    words += ["--chdir", "/"]
     for path in (*hidden, "/"):
         words += ["--remount-ro", path]
     return words
