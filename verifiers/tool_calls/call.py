@@ -21,7 +21,7 @@ MAX_PARAMETERS = 256
 MAX_TEXT = 300_000
 """Characters of a response outside thinking."""
 
-MAX_MARKS = 20_000
+MAX_MARKS = 10_000
 """Brackets, commas and strings of one JSON value, tokens of one list of Python calls."""
 
 

@@ -35,6 +35,9 @@ ALIASES = {
 }
 """Names a reference may give as its format, without case and punctuation."""
 
+MAX_STOP_TOKENS = 8
+"""Stop tokens taken off the end of one response."""
+
 _STOP_TOKENS = (
     "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|python_end|>", "<|eot|>",
     "</s>", "<｜end▁of▁sentence｜>",
@@ -85,7 +88,9 @@ def _is_data(text: str) -> bool:
 
 def _without_stop_tokens(response: str) -> str:
     text = response.rstrip()
-    while text.endswith(_STOP_TOKENS):
+    for _ in range(MAX_STOP_TOKENS):
+        if not text.endswith(_STOP_TOKENS):
+            break
         text = text[: text.rfind("<")].rstrip()
     return text
 

@@ -19,7 +19,7 @@ NAME = r"[^\W\d][\w.]*+"
 
 _TOKEN = re.compile(
     rf"\s*+(?:(?P<string>{STRING})|(?P<number>(?:[0-9][0-9_]*+(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?![\w.]))"
-    rf"|(?P<name>{NAME})|(?P<mark>\S))",
+    rf"|(?P<name>{NAME})|(?P<mark>[0-9][\w.]*+|\S))",
     re.DOTALL,
 )
 WORDS = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}

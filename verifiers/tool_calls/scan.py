@@ -14,11 +14,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from verifiers.tool_calls.call import MAX_CALLS, Call, Format, Item
+from verifiers.tool_calls.call import MAX_CALLS, Broken, Call, Format, Item
 from verifiers.tool_calls.formats import FORMATS
 
 MAX_PLACES = 1000
 """Openers and thoughts looked at in one text; what follows stays unread."""
+
+MAX_BROKEN, MAX_BROKEN_TEXT = 16, 50_000
+"""Unreadable attempts, and their characters, after which what follows stays unread."""
 
 Stretch = tuple[int, int]
 
@@ -28,8 +31,8 @@ for _form in FORMATS:
     _BY_OPENER.setdefault(_form.opener, []).append(_form)
 _OPENERS = list(_BY_OPENER)
 
-_FENCE_BEFORE = re.compile(r"```[\w+-]*\s*\Z")
-_FENCE_AFTER = re.compile(r"\s*```")
+_FENCE_BEFORE = re.compile(r"```[\w+-]*+\s*+\Z")
+_FENCE_AFTER = re.compile(r"\s*+```")
 
 
 _SECOND = {"<": "[/tf|｜]", r"\[": r"[\s\w/]|\{[\s\"]", r"\{": r'[\s"]'}
@@ -74,10 +77,10 @@ def scan(text: str) -> tuple[list[Place], list[Stretch]]:
     """What stands at each opener outside thinking, and the stretches of thinking."""
     places: list[Place] = []
     hidden: list[Stretch] = []
-    position = count = 0
+    position = 0
     for _ in range(MAX_PLACES):
         mark = _MARKS.search(text, position)
-        if mark is None or count > MAX_CALLS:
+        if mark is None or _enough(places):
             break
         kind = mark.lastgroup or ""
         if kind[0] == "t":
@@ -86,7 +89,7 @@ def scan(text: str) -> tuple[list[Place], list[Stretch]]:
             position = len(text) if close < 0 else close + len(closing)
             hidden.append((mark.start(), position))
         elif kind[0] == "c":
-            position, count = mark.end(), 0
+            position = mark.end()
             places, hidden = [], [(0, position)]
         else:
             floor = max(places[-1].end if places else 0, hidden[-1][1] if hidden else 0)
@@ -94,8 +97,17 @@ def scan(text: str) -> tuple[list[Place], list[Stretch]]:
             position = max(place.end, mark.start() + 1)
             if place.items:
                 places.append(place)
-                count += len(place.items)
     return places, hidden
+
+
+def _enough(places: list[Place]) -> bool:
+    """Whether there is more than a judgement needs, or too much that cannot be read."""
+    broken = [place for place in places if any(isinstance(item, Broken) for item in place.items)]
+    return (
+        sum(len(place.items) for place in places) > MAX_CALLS
+        or len(broken) > MAX_BROKEN
+        or sum(place.end - place.start for place in broken) > MAX_BROKEN_TEXT
+    )
 
 
 def _place(text: str, start: int, forms: Iterable[Format], floor: int) -> Place:

@@ -17,7 +17,7 @@ from typing import Any
 from verifiers.tool_calls.call import Flaw, Text
 from verifiers.tool_calls.compare import identity
 from verifiers.tool_calls.dialects import SchemaError, object_schema
-from verifiers.tool_calls.json_text import NotJson, loads
+from verifiers.tool_calls.json_text import NotJson, find_flaw, loads
 from verifiers.tool_calls.python_literals import literal
 
 MAX_REFERENCES = 16
@@ -138,7 +138,8 @@ def _typed(text: Text, types: list[str]) -> Any:
         value = loads(bare)
     except NotJson:
         value = literal(bare) if {"array", "object"} & set(types) else raw
-        value = raw if isinstance(value, Flaw) else value
+    if find_flaw(value):
+        return raw
     if not types or _type_name(value) in types or ("integer" in types and _type_name(value) == "number"):
         return value
     return raw

@@ -30,11 +30,10 @@ PIECES = [
     "<|python_tag|>", "<function=f>", "</function>", "<parameter=x>", "</parameter>",
     "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜DSML｜invoke name=\"f\">",
     "<｜DSML｜parameter name=\"x\" string=\"true\">", "</｜DSML｜parameter>", "</｜DSML｜invoke>",
-    "```json\n",
-    "```", "`", '{"name": "f", "arguments": {"x": [1]}}', '{"name": "f", "arguments": ', '{"name": "',
-    '{"role": "assistant", "tool_calls": [', "[f(x=[1])]", "[f(", "x=", "f", "(", ")", "[", "]", "{", "}",
-    '"', "'", "\\", ",", ":", ";", "\n", " ", "1", "1e999", "NaN", "null", "True", "-", "'''", '"""',
-    "\\u00", "\ud800", "\x00", "é", "2", "words and more. ",
+    "```json\n", "```", "`", '{"name": "f", "arguments": {"x": [1]}}', '{"name": "f", "arguments": ',
+    '{"name": "', '{"role": "assistant", "tool_calls": [', "[f(x=[1])]", "[f(", "x=", "f", "(", ")", "[",
+    "]", "{", "}", '"', "'", "\\", ",", ":", ";", "\n", " ", "1", "1e999", "NaN", "null", "True", "-",
+    "'''", '"""', "\\u00", "\ud800", "\x00", "é", "2", "words and more. ",
 ]  # fmt: skip
 REPEATED = [
     "{", "[", "<", '{"a":', "[{", "[[1],", '{"name":', '[{"name":', '{"name": "', '{"name": {',
@@ -43,8 +42,7 @@ REPEATED = [
     "<think>", "</think>", "<think></think>", "<function=f>", "<function=f><parameter=x>",
     "<parameter=x>\n", "[TOOL_CALLS]", "[TOOL_CALLS]f[ARGS]{", "<｜tool▁call▁begin｜>",
     "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}", '<｜DSML｜invoke name="f">', "<|python_tag|>", "```\n", "`",
-    "\\",
-    '"', "'", "'''", "\\'", '\\"', " ", "\n", "\x00", "9", "-", "a", "a ", ".", "\ud800",
+    "\\", '"', "'", "'''", "\\'", '\\"', " ", "\n", "\x00", "9", "-", "a", "a ", ".", "\ud800",
     '<tool_call>{"name": "f", "arguments": {"x": [1]}}</tool_call>', '{"name": "f", "arguments": {}}\n',
     "{}", "[],",
 ]  # fmt: skip
@@ -68,7 +66,25 @@ WRAPPED = {
         '<｜DSML｜parameter name="x">1</｜DSML｜parameter>',
         "</｜DSML｜invoke>",
     ),
+    "junk number": ("[f(x=", "1", "a)]"),
+    "long lists that break off": ("", "[f(" + "x," * 900 + ";\n", ""),
+    "broken objects before commas": ('{"name"x' * 60, ",", ""),
+    "stop tokens": ("I cannot.", "</s>", ""),
 }
+OPENINGS = [
+    "<tool_call>", "<tool_call>```json", '<tool_call>{"name":', "<function=", "<function=f>",
+    "<function=f><parameter=", "<function=f><parameter=x>", "<function=f><parameter=x></parameter>",
+    "[TOOL_CALLS]", "[TOOL_CALLS]f", "[TOOL_CALLS]f[CALL_ID]", "[TOOL_CALLS]f[CALL_ID]a",
+    "[TOOL_CALLS]f[ARGS]", "[TOOL_CALLS][", "<|python_tag|>", "<|python_start|>", '{"name"', '{"role"',
+    "{", "[", "[{", "[f", "[f(", "[f(x", "[f(x=", "[f(x='", "[f(x=1", "f(", "f(x=1)",
+    "<｜tool▁call▁begin｜>", "<｜tool▁call▁begin｜>f", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+    "<｜tool▁call▁begin｜>function<｜tool▁sep｜>f", "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}",
+    "<｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n{}", "<｜DSML｜invoke", '<｜DSML｜invoke name="f"',
+    '<｜DSML｜invoke name="f">', '<｜DSML｜invoke name="f"><｜DSML｜parameter name="x"',
+    '<｜DSML｜invoke name="f"><｜DSML｜parameter name="x">', "```", "```json", "</think>",
+    "<tool_call>{}", "a", '{"name": "f", "arguments": {}}',
+]  # fmt: skip
+FILLERS = [" ", "\n", "\n ", "\t", "a", "a ", "</parameter>", "</parameter> ", '"', "'", "\u2003"]
 
 
 LIMIT_S = 0.1
@@ -102,6 +118,12 @@ def test_a_long_repetition_is_judged_soon(piece, length):
 @pytest.mark.parametrize("length", LENGTHS)
 def test_a_long_payload_is_judged_soon(before, piece, after, length):
     assert soon(before + piece * (length // len(piece)) + after)
+
+
+@pytest.mark.parametrize("filler", FILLERS, ids=ascii)
+def test_a_long_wait_after_an_opening_is_judged_soon(filler):
+    slow = [opening for opening in OPENINGS if not soon(opening + filler * (290_000 // len(filler)))]
+    assert slow == []
 
 
 def test_a_long_thought_does_not_hide_the_call_after_it():

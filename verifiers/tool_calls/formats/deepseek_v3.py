@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 
 from verifiers.tool_calls.call import Broken, Format, Reading
-from verifiers.tool_calls.formats.deepseek_v31 import BEGIN, END, LIST_MARKS, SEPARATOR
+from verifiers.tool_calls.formats.deepseek_v31 import BEGIN, END, LIST_MARKS, NAME, SEPARATOR
 from verifiers.tool_calls.json_text import NotJson, call, decode
 
 _HEAD = re.compile(
-    rf"{BEGIN}\s*function\s*{SEPARATOR}\s*([^<>\n{{]{{1,256}}?)[ \t]*\n\s*(?:```(?:json)?\s*)?(?=\{{)"
+    rf"{BEGIN}\s*+function\s*+{SEPARATOR}\s*+({NAME})[ \t]*+\n\s*+(?:```(?:json)?\s*+)?(?=\{{)"
 )
-_END = re.compile(rf"\s*(?:```)?\s*(?:{END}|(?={LIST_MARKS}|{BEGIN})|\Z)")
+_END = re.compile(rf"\s*+(?:```\s*+)?(?:{END}|(?={LIST_MARKS}|{BEGIN})|\Z)")
 
 
 def read(text: str, start: int) -> Reading | None:
@@ -30,7 +30,7 @@ def read(text: str, start: int) -> Reading | None:
     end = _END.match(text, position)
     if end is None:
         return Reading((Broken("text after the arguments"),), position)
-    return Reading((call(head[1].strip(), arguments),), end.end())
+    return Reading((call(head[1], arguments),), end.end())
 
 
 FORMAT = Format("deepseek_v3", BEGIN, read)

@@ -14,11 +14,13 @@ from verifiers.tool_calls.json_text import NotJson, call, decode
 BEGIN = r"<[｜|]tool[▁_]call[▁_]begin[｜|]>"
 SEPARATOR = r"<[｜|]tool[▁_]sep[｜|]>"
 END = r"<[｜|]tool[▁_]call[▁_]end[｜|]>"
+NAME = r"[^\s<>{}]{1,256}+(?: [^\s<>{}]{1,256}+){0,15}+"
+"""A tool's name, which may hold single spaces."""
 LIST_MARKS = r"<[｜|]tool[▁_]calls[▁_](?:begin|end)[｜|]>"
 
 _BEGIN = re.compile(BEGIN)
-_HEAD = re.compile(rf"{BEGIN}\s*([^<>\n]{{1,256}}?)\s*{SEPARATOR}\s*")
-_END = re.compile(rf"\s*{END}|\s*(?={LIST_MARKS}|{BEGIN})|\s*\Z")
+_HEAD = re.compile(rf"{BEGIN}\s*+({NAME})\s*+{SEPARATOR}\s*+")
+_END = re.compile(rf"\s*+(?:{END}|(?={LIST_MARKS}|{BEGIN})|\Z)")
 
 
 def read(text: str, start: int) -> Reading | None:

@@ -14,12 +14,12 @@ from verifiers.tool_calls.json_text import NotJson, find_flaw, loads
 
 OPENER = r"<[｜|]DSML[｜|]invoke\b"
 
-_HEAD = re.compile(r"<[｜|]DSML[｜|]invoke\s+name=\"([^\"\n]{1,256})\"\s*>")
+_HEAD = re.compile(r"<[｜|]DSML[｜|]invoke\s++name=\"([^\"\n]{1,256})\"\s*+>")
 _PARAMETER = re.compile(
-    r"\s*<[｜|]DSML[｜|]parameter\s+name=\"([^\"\n]{1,256})\"(?:\s+string=\"(true|false)\")?\s*>"
+    r"\s*+<[｜|]DSML[｜|]parameter\s++name=\"([^\"\n]{1,256})\"\s*+(?:string=\"(true|false)\"\s*+)?>"
 )
 _CLOSE = re.compile(r"</[｜|]DSML[｜|]parameter>(?=\s*+</?[｜|]DSML[｜|])")
-_END = re.compile(r"\s*</[｜|]DSML[｜|]invoke>(?:\s*</[｜|]DSML[｜|](?:function_calls|tool_calls)>)?")
+_END = re.compile(r"\s*+</[｜|]DSML[｜|]invoke>(?:\s*+</[｜|]DSML[｜|](?:function_calls|tool_calls)>)?")
 
 
 def read(text: str, start: int) -> Reading | None:

@@ -15,7 +15,7 @@ from verifiers.tool_calls.json_text import NotJson, decode, items_of
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
-_FENCE = re.compile(r"```\w*\s*")
+_FENCE = re.compile(r"```\w*+\s*+")
 _BETWEEN = re.compile(r"[\s,;]*")
 _SPACE = re.compile(r"\s*")
 _BORDER = re.compile(r"</?tool_call>|</think>|\Z")

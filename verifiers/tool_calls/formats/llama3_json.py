@@ -13,10 +13,10 @@ from verifiers.tool_calls.json_text import NotJson, decode, items_of
 
 TAG = "<|python_tag|>"
 _KEYS = "name|arguments|parameters|type|function|id|index|role|content|tool_calls|object|choices"
-BARE_OBJECT = rf'\{{\s*"(?:{_KEYS})"\s*:'
-BARE_LIST = r"\[\s*" + BARE_OBJECT
+BARE_OBJECT = rf'\{{\s*+"(?:{_KEYS})"\s*+:'
+BARE_LIST = r"\[\s*+" + BARE_OBJECT
 
-_NEXT = re.compile(r'[\s;,]*(?=\[?\{\s*")')
+_NEXT = re.compile(r'[\s;,]*+(?=\[?\{\s*+")')
 
 
 def read(text: str, start: int) -> Reading | None:

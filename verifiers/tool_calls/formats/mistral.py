@@ -14,9 +14,9 @@ from verifiers.tool_calls.json_text import NotJson, call, decode, items_of
 
 MARK = "[TOOL_CALLS]"
 
-_HEAD = re.compile(r"\s*([\w.:/-]{1,256})\s*(?:\[CALL_ID\]\s*\w{1,64}\s*)?(?:\[ARGS\])?\s*(?=\{)")
-_NAME = re.compile(r"\s*[\w.:/-]{1,256}\[(?:ARGS|CALL_ID)\]")
-_LIST = re.compile(r"\s*(?=[\[{])")
+_HEAD = re.compile(r"\s*+([\w.:/-]{1,256}+)\s*+(?:\[CALL_ID\]\s*+\w{1,64}+\s*+)?(?:\[ARGS\]\s*+)?(?=\{)")
+_NAME = re.compile(r"\s*+[\w.:/-]{1,256}+\[(?:ARGS|CALL_ID)\]")
+_LIST = re.compile(r"\s*+(?=[\[{])")
 
 
 def read(text: str, start: int) -> Reading | None:

@@ -16,15 +16,15 @@ from verifiers.tool_calls.formats.llama3_json import BARE_LIST, BARE_OBJECT
 from verifiers.tool_calls.json_text import NotJson, decode, items_of, loads
 
 _MESSAGE_KEYS = frozenset({"role", "content", "tool_calls", "function_call"})
-_MESSAGE = re.compile(r'\s*\{\s*"(?:role|content|tool_calls|function_call|refusal|id|object|choices)"')
+_MESSAGE = re.compile(r'\s*+\{\s*+"(?:role|content|tool_calls|function_call|refusal|id|object|choices)"')
 
 
 def read(text: str, start: int) -> Reading | None:
     """The message or `tool_calls` entries at `start`, or None when the JSON there is neither."""
     try:
         value, end = decode(text, start)
-    except NotJson:
-        return None
+    except NotJson as error:
+        return Reading((Broken(str(error)),), max(error.position, start + 1))
     value = _unpacked(value)
     if _is_message(value):
         return Reading(_message_items(value), end)

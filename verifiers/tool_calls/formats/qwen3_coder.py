@@ -24,14 +24,15 @@ from verifiers.tool_calls.call import (
 )
 from verifiers.tool_calls.json_text import find_flaw
 
-_FUNCTION = re.compile(r"\s*<function=\s*[\"']?([^<>\"'\n]{1,256}?)[\"']?\s*>")
-_PARAMETER = re.compile(r"\s*<parameter=\s*[\"']?([^<>\"'\n]{1,256}?)[\"']?\s*>")
+_NAME = r"\s*+[\"']?([^\s<>\"']{1,256}+(?: [^\s<>\"']{1,256}+){0,15}+)[\"']?\s*+>"
+_FUNCTION = re.compile(rf"\s*+<function={_NAME}")
+_PARAMETER = re.compile(rf"\s*+<parameter={_NAME}")
 _VALUE_END = re.compile(
-    r"(?P<close></parameter>)(?=\s*+(?:<parameter=|</function>|</tool_call>|\Z))|(?=\n\s*+<parameter=)"
+    r"(?P<close></parameter>)(?=\s*+(?:<parameter=|</function>|</tool_call>|\Z))|(?=\n[ \t]*+<parameter=)"
 )
 _FUNCTION_END = re.compile(r"\s*+(?:</function>\s*+(?:</tool_call>)?|</tool_call>|\Z)")
 _INSIDE = re.compile(r"\s*+(?:<parameter|</function>|\Z)")
-_OPEN = re.compile(r"\s*<tool_call>\s*(?=<function=)|\s*(?=<function=)")
+_OPEN = re.compile(r"\s*+(?:<tool_call>\s*+)?(?=<function=)")
 
 
 def read(text: str, start: int) -> Reading | None:
@@ -44,7 +45,7 @@ def read(text: str, start: int) -> Reading | None:
             items.append(Broken("the function tag has no name"))
             position = opened.end() + len("<function=")
             break
-        item, position = _function(text, head[1].strip(), head.end())
+        item, position = _function(text, head[1], head.end())
         if isinstance(item, Broken) and not items and _is_mention(text, start, head.end()):
             break
         items.append(item)
@@ -64,7 +65,7 @@ def _function(text: str, name: str, position: int) -> tuple[Item, int]:
         head = _PARAMETER.match(text, position)
         if head is None:
             break
-        key, start = head[1].strip(), head.end()
+        key, start = head[1], head.end()
         found = _value_end(text, start)
         if found is None:
             return Broken(f"parameter {key} is not closed"), len(text)
