@@ -25,12 +25,8 @@ def without_mark(value: Ratio, mark: Atom) -> tuple[Ratio, bool]:
 
 def radians(argument: Ratio) -> Ratio:
     """`argument` with its degree signs, if any, turned into pi / 180."""
-    if all(atom != DEGREE for atom in atoms(argument)):
-        return argument
-    num = {tuple(f for f in term if f[0] != DEGREE): c for term, c in argument.num.items()}
-    if any((DEGREE, 1) not in term for term in argument.num) or len(num) != len(argument.num):
-        raise UnreadableError("degrees and plain numbers in one angle")
-    return Ratio(num, argument.den) * of_atom(PI) / integer(180)
+    plain, degrees = without_mark(argument, DEGREE)
+    return plain * of_atom(PI) / integer(180) if degrees else argument
 
 
 def refuse_infinity(*operands: Ratio) -> None:

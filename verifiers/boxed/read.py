@@ -7,21 +7,27 @@ Text that cannot be read is `Opaque`. Results are cached; reading depends on not
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
+from verifiers.boxed.algebra import rational
 from verifiers.boxed.bounds import UnreadableError, metered
 from verifiers.boxed.clean import clean, squeezed
 from verifiers.boxed.regions import EVERYTHING
 from verifiers.boxed.shapes import Shapes
 from verifiers.boxed.tokens import Token, tokenize
-from verifiers.boxed.values import Based, Choice, Clock, Many, Opaque, Region, SetOf, Value, Word
+from verifiers.boxed.values import Based, Choice, Clock, Many, Opaque, Quantity, Region, SetOf, Value, Word
 from verifiers.boxed.words import COMMAND_OF_WORD, FUNCTION_WORDS, NUMBER_WORDS, PHRASES, folded
 
 MAX_READ = 4_000
 """Characters; longer answers are compared as text only."""
 _MAX_SIGNS = 3
 
+_PLAIN_NUMBER = re.compile(
+    r"([-+]?)(?:(\d{1,200}(?:\.\d{1,200})?)|\\[dt]?frac\{(\d{1,200})\}\{(\d{1,200})\}|(\d{1,200})/(\d{1,200}))",
+    re.ASCII,
+)
 _FONT = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox|mathrm|mathbf|operatorname)(?![A-Za-z])")
 _LETTERS = re.compile(r"[A-Za-z](?:[A-Za-z' .,]|(?<=[A-Za-z]{2})-(?=[A-Za-z]{2}))*")
 _NAMED_NUMBER = re.compile(r"[A-Za-z]{3,}[.,]? [0-9]{1,6}(?:st|nd|rd|th)?(?:, [0-9]{4})?")
@@ -45,6 +51,9 @@ _COMMA_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)", re.ASCII)
 @lru_cache(maxsize=2048)
 def read(text: str) -> tuple[Value, ...]:
     """The readings of `text`."""
+    plain = _PLAIN_NUMBER.fullmatch(text)
+    if plain is not None:
+        return (_plain_number(plain),)
     if len(text) > MAX_READ:
         return (Opaque(text.strip()),)
     cleaned = clean(text)
@@ -54,6 +63,16 @@ def read(text: str) -> tuple[Value, ...]:
     if joined != cleaned and _COMMA_NUMBER.fullmatch(cleaned):
         return _read(joined), _read(cleaned)
     return (_read(joined),)
+
+
+def _plain_number(found: re.Match[str]) -> Value:
+    """What the general way gives for 12, -0.5, 3/4 and \\frac{3}{4}, at a tenth of the time."""
+    sign, decimal, top, bottom, above, below = found.groups()
+    denominator = int(bottom or below or 1)
+    if denominator == 0:
+        return Opaque(found[0])
+    value = Fraction(decimal) if decimal else Fraction(int(top or above), denominator)
+    return Quantity(rational(-value if sign == "-" else value))
 
 
 def is_readable(text: str) -> bool:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from verifiers.boxed.clean import clean
 from verifiers.boxed.equal import Conventions
 from verifiers.boxed.extract import FORMATS, extract
 from verifiers.boxed.forms import FORMS
@@ -22,6 +21,8 @@ from verifiers.boxed.forms import FORMS
 PERCENT_MODES = ("either", "value", "number")
 _MAX_BITS = 3_900
 UNIT_MODES = ("optional", "required", "ignored")
+_EXACT = (Fraction(0), Fraction(0))
+_CONTENT = re.compile(r"[^\s$.,;]")
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 
 
@@ -45,7 +46,7 @@ def read_reference(reference: Mapping[str, Any]) -> Reference:
     Raises:
         BadReferenceError: no usable answer, or an option with a value that is not allowed.
     """
-    relative, absolute = _tolerance(reference.get("tolerance", 0))
+    relative, absolute = _tolerance(reference["tolerance"]) if "tolerance" in reference else _EXACT
     ordered = reference.get("ordered", False)
     if not isinstance(ordered, bool):
         raise BadReferenceError('"ordered" must be true or false')
@@ -90,9 +91,9 @@ def _answer(given: object) -> str:
         if inside.status != "found" or len(inside.answers) != 1:
             raise BadReferenceError(f"the answer's own box cannot be read: {inside.detail or text[:60]!r}")
         text = inside.answers[0]
-    if not clean(text):
+    if not _CONTENT.search(text):
         raise BadReferenceError("the answer is empty")
-    if not _balanced(text):
+    if ("{" in text or "}" in text) and not _balanced(text):
         raise BadReferenceError(f"the answer's braces do not match: {text[:60]!r}")
     return text
 
