@@ -40,10 +40,10 @@ class Text(str):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call as written. `arguments` is a dict, or whatever stood in its place."""
+    """One call as written."""
 
     name: str
-    arguments: Any
+    arguments: dict[str, Any]
     flaw: str = ""
     """Why the arguments cannot be valid whatever the schema says; empty when nothing is wrong."""
 

@@ -106,12 +106,21 @@ def items_of(value: Any) -> tuple[Item, ...]:
         return ()
     if isinstance(value.get("function"), dict):
         return items_of(value["function"])
-    if "name" not in value or ("description" in value and "arguments" not in value):
+    if "name" not in value or _is_definition(value):
         return ()
     name = value["name"]
     if not isinstance(name, str) or not name.strip():
         return (Broken(name.reason if isinstance(name, Flaw) else "the name is no text"),)
     return (_call(name, value),)
+
+
+def _is_definition(value: dict[str, Any]) -> bool:
+    """Whether `value` is a tool's definition: described, or with a schema for parameters."""
+    if "arguments" in value:
+        return False
+    parameters = value.get("parameters")
+    is_schema = isinstance(parameters, dict) and isinstance(parameters.get("properties"), dict)
+    return "description" in value or is_schema
 
 
 def _call(name: str, value: dict[str, Any]) -> Call:

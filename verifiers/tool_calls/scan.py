@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from verifiers.tool_calls.call import MAX_CALLS, Broken, Call, Format, Item
+from verifiers.tool_calls.call import MAX_CALLS, Broken, Call, Format, Item, Reading
 from verifiers.tool_calls.formats import FORMATS
 
 MAX_PLACES = 1000
@@ -33,7 +33,7 @@ _OPENERS = list(_BY_OPENER)
 
 _FENCE_BEFORE = re.compile(r"```[\w+-]*+\s*+\Z")
 _FENCE_AFTER = re.compile(r"\s*+```")
-
+_SENTENCE_ENDS = ".!?:;>。！？：；"
 
 _SECOND = {"<": "[/tf|｜]", r"\[": r"[\s\w/]|\{[\s\"]", r"\{": r'[\s"]'}
 """What can stand after a first character: refuses long runs of brackets at once."""
@@ -94,8 +94,8 @@ def scan(text: str) -> tuple[list[Place], list[Stretch]]:
         else:
             floor = max(places[-1].end if places else 0, hidden[-1][1] if hidden else 0)
             place = _place(text, mark.start(), _BY_OPENER[_OPENERS[int(kind[1:])]], floor)
-            position = max(place.end, mark.start() + 1)
-            if place.items:
+            position = max(place.end if place else 0, mark.start() + 1)
+            if place and place.items:
                 places.append(place)
     return places, hidden
 
@@ -110,15 +110,16 @@ def _enough(places: list[Place]) -> bool:
     )
 
 
-def _place(text: str, start: int, forms: Iterable[Format], floor: int) -> Place:
+def _place(text: str, start: int, forms: Iterable[Format], floor: int) -> Place | None:
     """What the first of `forms` that reads it finds at `start`; `floor` is where earlier findings end."""
-    form = reading = None
     for form in forms:
         reading = form.read(text, start)
         if reading is not None:
-            break
-    if form is None or reading is None:
-        return Place(FORMATS[0], (), start, start + 1, stands=False, fenced=False)
+            return _placed(text, start, form, reading, floor)
+    return None
+
+
+def _placed(text: str, start: int, form: Format, reading: Reading, floor: int) -> Place:
     if not form.bare or not reading.items:
         return Place(form, reading.items, start, reading.end, stands=True, fenced=False)
     before = _FENCE_BEFORE.search(text, max(floor, start - 40), start)
@@ -141,5 +142,6 @@ def _stands(text: str, start: int, end: int, floor: int, items: tuple[Item, ...]
         return not before
     line_end = text.find("\n", end)
     after = text[end : line_end if line_end >= 0 else len(text)].strip()
-    begins = not before or before[-1] in ".!?:;>"
-    return not after or (begins and (after[0].isupper() or after[0] in "<;"))
+    begins = not before or before[-1] in _SENTENCE_ENDS
+    new_sentence = (after[:1].isalpha() and not after[0].islower()) or after[:1] in ("<", ";")
+    return not after or (begins and new_sentence)

@@ -1,5 +1,4 @@
-"""Scores the made calls against the wanted ones: 3 points for the tool, 3 for valid arguments, 4 for the
-values.
+"""Scores made calls against wanted ones: 3 points for the tool, 3 for valid arguments, 4 for the values.
 
 In: the items of a response, the compiled reference. Out: `Score`.
 

@@ -113,6 +113,8 @@ ANSWERS = {
     "one word": "abc",
     "prose after thinking of a call": f"<think>{TAGGED}</think>I cannot.",
     "a message without calls": '{"role": "assistant", "content": "I cannot.", "tool_calls": []}',
+    "a message in parts": '{"role": "assistant", "content": [{"type": "text", "text": "I cannot."}]}',
+    "a refusal of its own": '{"role": "assistant", "content": null, "refusal": "I cannot."}',
     "JSON that is no call": '{"answer": 42}',
     "brackets in prose": "[1] The tools {roll, note} do not help.",
 }

@@ -25,11 +25,9 @@ _CALL_LIKE = re.compile(r"[\[{(=]")
 def read(text: str, start: int) -> Reading | None:
     """What the tag at `start` holds; a tag that a sentence only mentions holds nothing."""
     position = _skip(_SPACE, text, start + len(OPEN))
-    if text.startswith("<function", position):
+    if text.startswith("<function=", position):
         return None
-    position = (
-        _skip(_SPACE, text, _skip(_FENCE, text, position)) if text.startswith("```", position) else position
-    )
+    position = _skip(_FENCE, text, position)
     if not text.startswith(("{", "["), position):
         return _unreadable(text, start)
     return _payload(text, position)

@@ -1,5 +1,4 @@
-"""Mistral: `[TOOL_CALLS]` before a JSON list of calls (old), or before `name[ARGS]{…}` (version 11 and
-later).
+"""Mistral: `[TOOL_CALLS]` before a JSON list of calls (old), or before `name[ARGS]{…}` (version 11 on).
 
 In: a text and the place of `[TOOL_CALLS]`. Out: the calls after it. The newer form repeats with or
 without the marker, may carry `[CALL_ID]…` and may leave out `[ARGS]`.

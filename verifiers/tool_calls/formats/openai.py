@@ -44,8 +44,9 @@ def content(text: str) -> str | None:
         return None
     if not _is_message(value) or _message_items(value):
         return None
-    said = value.get("content")
-    return said if isinstance(said, str) else ""
+    said = value.get("content") or value.get("refusal")
+    parts = said if isinstance(said, list) else [{"text": said}]
+    return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and part.get("text"))
 
 
 def _unpacked(value: Any) -> Any:
