@@ -13,6 +13,7 @@ from typing import Any
 
 from curriculum.config import EngineConfig, SamplingConfig
 from curriculum.engines.base import Completion, Finish, Request
+from curriculum.engines.orphans import own_engines
 from curriculum.errors import EngineError, UsageError
 
 INSTALL = "pip install 'rlvr-curriculum[vllm]' on a GPU machine, 'rlvr-curriculum[cpu]' elsewhere"
@@ -64,6 +65,7 @@ class VllmEngine:
 
     async def start(self) -> None:
         require_vllm()
+        own_engines()
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # no report leaves a cluster unasked
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
         os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is the result's

@@ -155,7 +155,7 @@ def test_there_is_one_bar_and_it_fits(clock: list[float]):
 def test_an_exception_closes_the_bar_and_passes_through(clock: list[float]):
     out = console(80, terminal=True)
     view = TerminalView(out)
-    with pytest.raises(ZeroDivisionError), view:  # noqa: PT012 - the exception is raised inside the view
+    with pytest.raises(ZeroDivisionError), view:
         view.stage("loading the engine")
         clock[0] += 41
         raise ZeroDivisionError
