@@ -179,7 +179,11 @@ class _Comparison:
             case Residue(), Quantity():
                 return two.unit is None and not two.percent and equal(one.value, two.value)
             case Based(), Quantity():
-                return two.unit is None and digits_value(one) == as_integer(two.value)
+                return (
+                    two.unit is None
+                    and (digits := digits_value(one)) is not None
+                    and (as_integer(two.value) == digits)
+                )
             case _:
                 return False
 

@@ -22,6 +22,8 @@ from verifiers.boxed.words import COMMAND_OF_WORD, FUNCTION_WORDS, NUMBER_WORDS,
 
 MAX_READ = 4_000
 """Characters; longer answers are compared as text only."""
+MAX_REMEMBERED = 200
+"""Characters; with the number of texts kept this bounds the memory that hostile answers can hold."""
 _MAX_SIGNS = 3
 
 _PLAIN_NUMBER = re.compile(
@@ -48,9 +50,18 @@ _BASED = re.compile(
 _COMMA_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)", re.ASCII)
 
 
-@lru_cache(maxsize=2048)
 def read(text: str) -> tuple[Value, ...]:
     """The readings of `text`."""
+    return remembered(text) if len(text) <= MAX_REMEMBERED else _readings(text)
+
+
+@lru_cache(maxsize=512)
+def remembered(text: str) -> tuple[Value, ...]:
+    """The readings of a short text, kept: a reference meets every rollout of its group."""
+    return _readings(text)
+
+
+def _readings(text: str) -> tuple[Value, ...]:
     plain = _PLAIN_NUMBER.fullmatch(text)
     if plain is not None:
         return (_plain_number(plain),)
@@ -60,7 +71,7 @@ def read(text: str) -> tuple[Value, ...]:
     if not 0 < len(cleaned) <= MAX_READ:
         return (Opaque(text.strip()),)
     joined = _COMMA_NUMBER.sub(lambda found: _joined(cleaned, found), cleaned)
-    if joined != cleaned and _COMMA_NUMBER.fullmatch(cleaned):
+    if joined != cleaned and _COMMA_NUMBER.fullmatch(cleaned) and ",0" not in cleaned:
         return _read(joined), _read(cleaned)
     return (_read(joined),)
 

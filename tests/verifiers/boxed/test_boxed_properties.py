@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from verifiers.boxed import BoxedVerifier
 from verifiers.boxed.equal import Conventions, same
-from verifiers.boxed.read import read
+from verifiers.boxed.read import remembered
 
 VERIFIER = BoxedVerifier()
 SIGNS = r"""
@@ -36,7 +36,7 @@ def test_never_raises_and_repeats(one, two):
         {"answer": two, "formats": ["boxed", "hash", "answer_line", "plain"]},
     )
     first = VERIFIER.verify(response, reference)
-    read.cache_clear()
+    remembered.cache_clear()
     assert VERIFIER.verify(response, reference) == first
 
 
