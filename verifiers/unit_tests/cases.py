@@ -10,13 +10,13 @@ import builtins
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 _PATH = re.compile(r"[^\W\d]\w*(\(\))?(\.[^\W\d]\w*(\(\))?)*(?<!\))")
-_KEYS = {
-    "tests", "entry_point", "timeout_s", "memory_mb", "tolerance", "unordered", "partial", "setup", "prelude"
-}  # fmt: skip
+
+
+_TOTAL_S = 20.0
 
 
 class BadReferenceError(ValueError):
@@ -64,6 +64,8 @@ class Suite:
     """Code run before the response's own, such as the imports of the prompt."""
     timeout_s: float = 5.0
     """Wall-clock seconds for each test."""
+    total_timeout_s: float = 20.0
+    """Wall-clock seconds for all tests together."""
     memory_mb: int = 1024
     tolerance: float | None = None
     """For floats, absolute or relative, whichever allows more; None: the last digits of a double."""
@@ -88,12 +90,16 @@ def read_suite(reference: Mapping[str, Any]) -> Suite:
     raw = reference.get("tests")
     if not isinstance(raw, Sequence) or isinstance(raw, str) or not raw:
         raise BadReferenceError("'tests' must be a list with at least one test")
+    timeout_s = _number(reference, "timeout_s", 5.0, low=0.01, high=3600.0)
     suite = Suite(
         tests=tuple(_test(test, f"tests[{number}]") for number, test in enumerate(raw)),
         entry_point=_entry_point(reference),
         setup=_text(reference, "setup"),
         prelude=_text(reference, "prelude"),
-        timeout_s=_number(reference, "timeout_s", 5.0, low=0.01, high=3600.0),
+        timeout_s=timeout_s,
+        total_timeout_s=_number(
+            reference, "total_timeout_s", max(_TOTAL_S, 4 * timeout_s), low=timeout_s, high=86400.0
+        ),
         memory_mb=int(_number(reference, "memory_mb", 1024, low=64, high=1 << 20)),
         tolerance=_tolerance(reference),
         unordered=_flag(reference, "unordered"),
@@ -106,9 +112,10 @@ def read_suite(reference: Mapping[str, Any]) -> Suite:
 
 def _check_spelling(reference: Mapping[str, Any]) -> None:
     """Other keys may travel in a reference, but a misspelt option must not pass as one of them."""
+    known = {field.name for field in fields(Suite)}
     for key in reference:
-        near = difflib.get_close_matches(str(key), _KEYS, n=1, cutoff=0.8)
-        if near and key not in _KEYS:
+        near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.8)
+        if near and key not in known:
             raise BadReferenceError(f"unknown key {key!r}; did you mean {near[0]!r}?")
 
 

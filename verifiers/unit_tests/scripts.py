@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -25,7 +25,14 @@ from verifiers.unit_tests.show import clip, short
 _SPARE_BYTES = 1 << 20
 
 
-def run_script(test: IoTest, suite: Suite, code: str, runner: Runner, limits: Limits) -> Result:
+def run_script(
+    test: IoTest,
+    suite: Suite,
+    code: str,
+    runner: Runner,
+    limits: Limits,
+    deadline_from_now: Callable[[], float],
+) -> Result:
     """Passed when the program ends with status 0, in time, having printed what is expected.
 
     Raises:
@@ -36,7 +43,7 @@ def run_script(test: IoTest, suite: Suite, code: str, runner: Runner, limits: Li
     with _file(test.stdin.encode(errors="surrogatepass")) as stdin, _file(None) as stdout:
         allowed = replace(limits, file_bytes=max(longest + 1, limits.file_bytes))
         with runner.start(allowed, (stdin, stdout)) as program:
-            deadline = time.monotonic() + suite.timeout_s
+            deadline = deadline_from_now()
             try:
                 program.channel.send(frames.SCRIPT, encode((suite.prelude, code)), deadline=deadline)
                 status = program.wait(deadline)

@@ -38,8 +38,9 @@ class Session:
         self._runner = runner
         self._limits = Limits(
             memory_bytes=suite.memory_mb * _MEGABYTE,
-            cpu_seconds=math.ceil(suite.timeout_s * (len(suite.tests) + 1)) + 1,
+            cpu_seconds=math.ceil(suite.total_timeout_s) + 1,
         )
+        self._stop = math.inf
         self._solution: Program | None = None
         self._judge: Program | None = None
 
@@ -54,7 +55,8 @@ class Session:
             self._judge.end()
 
     def results(self) -> list[Result]:
-        """One result a test. After a timeout (with `partial`, the third) the rest count as timeouts.
+        """One result a test. After a timeout (with `partial`, the third), and when the time for all is
+        used up, the rest count as timeouts.
 
         Raises:
             BadReferenceError: an assertion test fails without any part of the solution's.
@@ -63,10 +65,12 @@ class Session:
         """
         if any(isinstance(test, AssertTest) for test in self._suite.tests):
             self._ready_judge()  # before anything untrusted could slow it down
+        self._stop = time.monotonic() + self._suite.total_timeout_s
         results: list[Result] = []
         timeouts_left = _MOST_TIMEOUTS if self._suite.partial else 1
         for number, test in enumerate(self._suite.tests):
-            result = self._run(number, test) if timeouts_left else TIMEOUT
+            in_time = timeouts_left and time.monotonic() < self._stop
+            result = self._run(number, test) if in_time else TIMEOUT
             timeouts_left -= result.status == "timeout" and timeouts_left > 0
             results.append(result)
         return results
@@ -78,7 +82,11 @@ class Session:
             case AssertTest():
                 return self._assert(number, test)
             case IoTest():
-                return run_script(test, self._suite, self._code, self._runner, self._limits)
+                return run_script(test, self._suite, self._code, self._runner, self._limits, self._deadline)
+
+    def _deadline(self) -> float:
+        """When a test that starts now has to be done."""
+        return min(time.monotonic() + self._suite.timeout_s, self._stop)
 
     # ------------------------------------------------------------------------------------- calls
 
@@ -88,7 +96,7 @@ class Session:
         except ValueCodecError as error:
             raise BadReferenceError(f"tests[{number}]: arguments cannot be sent: {error}") from error
         solution = self._loaded_solution()
-        deadline = time.monotonic() + self._suite.timeout_s
+        deadline = self._deadline()
         try:
             answer = _ask(solution, question, deadline, most_answer_bytes(test))
         except DeadlineError:
@@ -113,7 +121,7 @@ class Session:
                     return _judged(number, kind, body)
                 if blameless:
                     self._loaded_solution()
-                    blameless, deadline = False, time.monotonic() + self._suite.timeout_s
+                    blameless, deadline = False, self._deadline()
                 answer = _ask(self._loaded_solution(), body, deadline, _MOST_FORWARDED)
                 if answer is None:
                     self._end_solution()
@@ -133,7 +141,8 @@ class Session:
         if self._judge is None:
             self._judge = self._runner.start(self._limits)
             try:
-                kind, body = self._load(self._judge, frames.JUDGE, (self._suite.setup,))
+                deadline = time.monotonic() + self._suite.timeout_s
+                kind, body = _load(self._judge, frames.JUDGE, (self._suite.setup,), deadline)
             except (ClosedError, DeadlineError) as error:
                 raise BadReferenceError(f"'setup' did not finish: {error}") from error
             if kind == frames.PROBLEM:
@@ -148,7 +157,7 @@ class Session:
         self._solution = self._runner.start(self._limits)
         code = (self._suite.prelude, self._code, self._suite.root_name)
         try:
-            kind, body = self._load(self._solution, frames.SOLUTION, code)
+            kind, body = _load(self._solution, frames.SOLUTION, code, self._deadline())
         except DeadlineError as error:
             raise CodeError(TIMEOUT) from error
         except (ClosedError, OversizeError) as error:
@@ -156,11 +165,6 @@ class Session:
         if kind != frames.LOADED:
             raise _code_error(body)
         return self._solution
-
-    def _load(self, program: Program, kind: bytes, arguments: tuple[str, ...]) -> Frame:
-        deadline = time.monotonic() + self._suite.timeout_s
-        program.channel.send(kind, encode(arguments), deadline=deadline)
-        return program.channel.receive(deadline=deadline, max_body=_MEGABYTE)
 
     def _end_solution(self) -> None:
         if self._solution is not None:
@@ -172,6 +176,11 @@ class Session:
         if self._judge is not None:
             ended, self._judge = self._judge, None
             ended.end()
+
+
+def _load(program: Program, kind: bytes, arguments: tuple[str, ...], deadline: float) -> Frame:
+    program.channel.send(kind, encode(arguments), deadline=deadline)
+    return program.channel.receive(deadline=deadline, max_body=_MEGABYTE)
 
 
 def _ask(solution: Program, question: bytes, deadline: float, most: int) -> Frame | None:

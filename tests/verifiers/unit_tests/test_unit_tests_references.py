@@ -38,6 +38,7 @@ RESPONSE = "```python\ndef f(x): return x\n```"
         ({"tests": [CALL], "entry_point": "f", "timeout_s": 0}, "timeout_s"),
         ({"tests": [CALL], "entry_point": "f", "timeout_s": "5"}, "timeout_s"),
         ({"tests": [CALL], "entry_point": "f", "timeout_s": float("nan")}, "timeout_s"),
+        ({"tests": [CALL], "entry_point": "f", "timeout_s": 5, "total_timeout_s": 1}, "total_timeout_s"),
         ({"tests": [CALL], "entry_point": "f", "memory_mb": 1}, "memory_mb"),
         ({"tests": [CALL], "entry_point": "f", "tolerance": -1}, "tolerance"),
         ({"tests": [CALL], "entry_point": "f", "unordered": "yes"}, "unordered"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import pytest
 
@@ -51,3 +52,20 @@ def test_survives_pickling_after_use() -> None:
     assert VERIFIER.verify(fenced("def add(a, b): return a + b"), ADD).correctness == 1.0
     again = pickle.loads(pickle.dumps(VERIFIER))
     assert again.verify(fenced("def add(a, b): return a + b"), ADD).correctness == 1.0
+
+
+@pytest.mark.parametrize("kind", ["call", "assert", "io"])
+def test_slow_tests_share_a_total(kind: str) -> None:
+    test = {
+        "call": {"kind": "call", "args": [1, 2], "expected": 3},
+        "assert": {"kind": "assert", "code": "assert add(1, 2) == 3"},
+        "io": {"kind": "io", "stdin": "", "stdout": "3"},
+    }[kind]
+    slow = "import time\ndef add(a, b):\n    time.sleep(0.4)\n    return a + b\n"
+    code = f"{slow}if __name__ == '__main__': print(add(1, 2))"
+    reference = {"tests": [test] * 20, "entry_point": "add", "timeout_s": 1, "partial": True}
+    started = time.monotonic()
+    verdict = VERIFIER.verify(fenced(code), {**reference, "total_timeout_s": 1})
+    assert time.monotonic() - started < 5
+    assert verdict.correctness < 0.2
+    assert len(verdict.parts) == 20
