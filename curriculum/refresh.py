@@ -81,7 +81,11 @@ def tables_of(plan: Plan) -> Tables:
         rule=rule,
         quantile=selection.cap_quantile,
     )
-    policy = SelectionPolicy(rule=selection.rule, hard_reserve=selection.hard_reserve)
+    policy = SelectionPolicy(
+        rule=selection.rule,
+        hard_reserve=selection.hard_reserve,
+        reserve_seed=int(plan.identity.pass_id[:8], 16),  # the reserve of every pass is another one
+    )
     decisions = decide(pool, groups.lazy(), caps.lazy(), policy)
     return Tables(rollouts=rollouts, groups=groups, decisions=decisions, caps=caps)
 

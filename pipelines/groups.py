@@ -103,13 +103,25 @@ def group_statistics(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule
         .with_columns(collapsed=pl.col("part_varies").fill_null(value=False) & ~pl.col("varied"))
         .collect()
     )
-    with_posteriors = groups.join(
-        prior.posteriors(groups, rule.trainer_group_size), on=["s", "n"], how="left", validate="m:1"
-    )
     return (
-        with_posteriors.select(pl.col(name).cast(dtype) for name, dtype in GROUPS.items())
+        _with_posteriors(groups, rule.trainer_group_size)
+        .select(pl.col(name).cast(dtype) for name, dtype in GROUPS.items())
         .sort("prompt_id")
         .lazy()
+    )
+
+
+def _with_posteriors(groups: pl.DataFrame, trainer_group_size: int) -> pl.DataFrame:
+    """Adds pass_rate, the chance of full marks, and the posterior of the group's best mark.
+
+    A trainer's group is mixed when its marks differ, full or not. So p_mixed and learnability are
+    those of the chance of the best mark seen (`top` rollouts have it), which is full marks wherever
+    any were earned.
+    """
+    best = prior.posteriors(groups.select("n", s="top"), trainer_group_size).rename({"s": "top"})
+    full = prior.posteriors(groups, trainer_group_size).select("s", "n", "pass_rate")
+    return groups.join(best.drop("pass_rate"), on=["top", "n"], how="left", validate="m:1").join(
+        full, on=["s", "n"], how="left", validate="m:1"
     )
 
 
@@ -133,10 +145,13 @@ def _marked(rollouts: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
 
 
 def _counts(rule: GroupRule) -> list[pl.Expr]:
+    best = pl.col("mark").max()
+    with_best = (pl.col("mark") >= best - rule.tol).sum()
     return [
         pl.len().alias("rollouts"),
         pl.col("mark").count().alias("n"),
         (pl.col("mark") >= 1 - rule.tol).sum().alias("s"),
+        pl.when(best > rule.tol).then(with_best).otherwise(0).alias("top"),
         *((pl.col("counted") == name).sum().alias(name) for name in COUNTED),
     ]
 

@@ -35,6 +35,9 @@ class SelectionPolicy:
     """Share of the set given to prompts never solved, the likeliest to be mixed first; in [0, 1)."""
     min_judged: int | None = None
     """Judged rollouts below which a group without variation says nothing; None: more than half of its own."""
+    reserve_seed: int | None = None
+    """Orders prompts that are equally likely to be mixed, so that another seed reserves others; None: by
+    prompt_id."""
     mostly_truncated: float = 0.5
     """A group without a success is set aside as truncated when more than this share was cut off."""
 

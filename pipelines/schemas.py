@@ -75,9 +75,9 @@ GROUPS = _schema(
         "varied": pl.Boolean,  # range > tol
         "collapsed": pl.Boolean,  # some part varies while correctness does not
         "parts": pl.List(pl.Struct({"name": pl.String, "variance": pl.Float64})),
-        "alpha": pl.Float64,  # posterior Beta, moment-matched
-        "beta": pl.Float64,
-        "pass_rate": pl.Float64,  # posterior mean
+        "alpha": pl.Float64,  # posterior Beta of the group's best mark, which is full marks where any
+        "beta": pl.Float64,  # were earned; moment-matched
+        "pass_rate": pl.Float64,  # posterior mean of the chance of full marks
         "p_mixed": pl.Float64,  # probability that a fresh group of the trainer's size is mixed
         "learnability": pl.Float64,  # E[p(1-p)] under the posterior
         "tokens_mean": pl.Float64,

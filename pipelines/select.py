@@ -15,6 +15,7 @@ import polars as pl
 
 from pipelines import dedupe
 from pipelines.groups import TOL
+from pipelines.order import shuffled
 from pipelines.policies import SelectionPolicy
 from pipelines.schemas import CAPS, DECISIONS, GROUPS, POOL, Decision, require
 
@@ -120,7 +121,11 @@ def _with_hard_reserve(decided: pl.DataFrame, policy: SelectionPolicy) -> pl.Dat
     """Moves the unsolved prompts that are likeliest to be mixed into the set, up to the reserve's share."""
     kept = decided.filter(pl.col("decision") == "keep_mixed").height
     unsolved = decided.filter(pl.col("decision") == "drop_unsolved")
-    likeliest = unsolved.sort(["p_mixed", "prompt_id"], descending=[True, False])
+    if policy.reserve_seed is None:
+        ordered = unsolved.sort("prompt_id")
+    else:
+        ordered = shuffled(unsolved, policy.reserve_seed)
+    likeliest = ordered.sort("p_mixed", descending=True, maintain_order=True)
     reserved = pl.col("row").is_in(likeliest.head(policy.reserve_size(kept))["row"].implode())
     chance = pl.format(
         "{}; kept in reserve, a fresh group is mixed with probability {}",

@@ -94,3 +94,24 @@ def test_an_empty_journal_has_no_groups(rollouts_of, pool_of) -> None:
 def test_a_group_of_one_is_never_mixed() -> None:
     with pytest.raises(ValueError, match="at least 2"):
         GroupRule(trainer_group_size=1)
+
+
+def partial(*marks):
+    kinds = {1.0: "correct", 0.0: "wrong"}
+    return [{"correctness": mark, "outcome": kinds.get(mark, "partial")} for mark in marks]
+
+
+def test_marks_short_of_full_are_as_mixed_as_full_ones(rollouts_of, pool_of) -> None:
+    """A trainer's group varies over 0.3 and 0.6 as over 0 and 1; only the pass rate asks for full marks."""
+    graded = group_of(partial(*[0.6] * 4, *[0.3] * 4), rollouts_of, pool_of)
+    binary = group_of(partial(*[1.0] * 4, *[0.0] * 4), rollouts_of, pool_of)
+    for column in ("alpha", "beta", "p_mixed", "learnability"):
+        assert graded[column] == binary[column]
+    assert graded["s"] == 0
+    assert graded["pass_rate"] < binary["pass_rate"]
+
+
+def test_constant_marks_promise_no_mixed_group(rollouts_of, pool_of) -> None:
+    chances = [group_of(partial(*[mark] * 8), rollouts_of, pool_of)["p_mixed"] for mark in (0.0, 0.6, 1.0)]
+    assert chances[0] == pytest.approx(chances[1]) == pytest.approx(chances[2])
+    assert max(chances) < 0.5

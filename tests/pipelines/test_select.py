@@ -155,3 +155,22 @@ def test_a_repeated_group_is_refused_not_counted_twice(pool_of) -> None:
 def test_a_policy_says_what_is_wrong_with_it(setting, message) -> None:
     with pytest.raises(ValueError, match=message):
         SelectionPolicy(**setting)
+
+
+def test_another_seed_reserves_other_prompts_among_equals(pool_of) -> None:
+    mixed = [
+        {"prompt_id": f"{i:08x}" * 4, "s": 4, "mean": 0.5, "range": 1.0, "varied": True} for i in range(19)
+    ]
+    hard = [{"prompt_id": f"{i:08x}" * 4, "p_mixed": 0.2} for i in range(100, 130)]
+    likely = [{"prompt_id": f"{i:08x}" * 4, "p_mixed": 0.3} for i in range(200, 205)]
+    groups = groups_of(mixed + hard + likely)
+    pool = pool_of([{"prompt_id": prompt_id} for prompt_id in groups["prompt_id"]])
+
+    def reserved(seed):
+        policy = SelectionPolicy(hard_reserve=0.5, reserve_seed=seed)
+        decisions = decide(pool, groups, CAP, policy)
+        return set(decisions.filter(pl.col("decision") == "keep_hard_reserve")["prompt_id"])
+
+    assert len(reserved(0)) == 19
+    assert reserved(0) == reserved(0) != reserved(1)
+    assert {group["prompt_id"] for group in likely} <= reserved(0) & reserved(1)
