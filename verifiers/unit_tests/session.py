@@ -60,7 +60,7 @@ class Session:
 
         Raises:
             BadReferenceError: an assertion test fails without any part of the solution's.
-            CodeError: the code does not compile, fails while loading, or lacks the entry point.
+            CodeError: the code does not compile, fails while first loaded, or lacks the entry point.
             SandboxError: a jail failed.
         """
         if any(isinstance(test, AssertTest) for test in self._suite.tests):
@@ -69,8 +69,13 @@ class Session:
         results: list[Result] = []
         timeouts_left = _MOST_TIMEOUTS if self._suite.partial else 1
         for number, test in enumerate(self._suite.tests):
-            in_time = timeouts_left and time.monotonic() < self._stop
-            result = self._run(number, test) if in_time else TIMEOUT
+            try:
+                in_time = timeouts_left and time.monotonic() < self._stop
+                result = self._run(number, test) if in_time else TIMEOUT
+            except CodeError as error:
+                if number == 0:
+                    raise
+                result = error.result  # it could be loaded before; earlier results stand
             timeouts_left -= result.status == "timeout" and timeouts_left > 0
             results.append(result)
         return results
@@ -152,19 +157,25 @@ class Session:
     # ---------------------------------------------------------------------------------- solution
 
     def _loaded_solution(self) -> Program:
-        if self._solution is not None:
-            return self._solution
-        self._solution = self._runner.start(self._limits)
+        if self._solution is None:
+            self._solution = self._runner.start(self._limits)
+            try:
+                self._load_solution(self._solution)
+            except CodeError:
+                self._end_both()  # the judge may be waiting for an answer
+                raise
+        return self._solution
+
+    def _load_solution(self, solution: Program) -> None:
         code = (self._suite.prelude, self._code, self._suite.root_name)
         try:
-            kind, body = _load(self._solution, frames.SOLUTION, code, self._deadline())
+            kind, body = _load(solution, frames.SOLUTION, code, self._deadline())
         except DeadlineError as error:
             raise CodeError(TIMEOUT) from error
         except (ClosedError, OversizeError) as error:
             raise CodeError(Result("failed", "the program ended while loading")) from error
         if kind != frames.LOADED:
             raise _code_error(body)
-        return self._solution
 
     def _end_solution(self) -> None:
         if self._solution is not None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +14,7 @@ from verifiers.sandbox import SandboxError, levels
 from verifiers.sandbox.runner import Runner, probe
 from verifiers.unit_tests import UnitTestsVerifier
 
+ROOT = Path(__file__).resolve().parents[3]
 ADD = {"tests": [{"kind": "call", "args": [1, 2], "expected": 3}], "entry_point": "add"}
 RESPONSE = "```python\ndef add(a, b): return a + b\n```"
 
@@ -34,6 +39,36 @@ def test_level_holds(name: levels.LevelName) -> None:
         assert probe(runner) == []
     finally:
         runner.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_a_plain_user_has_a_jail_too() -> None:
+    python = shutil.which("python3", path="/usr/bin:/usr/local/bin")
+    if python is None:
+        pytest.skip("no Python outside the environment, whose folder may be closed to others")
+    script = (
+        "import sys\n"
+        "if sys.version_info < (3, 11): sys.exit('too old')\n"
+        f"sys.path.insert(0, {str(ROOT)!r})\n"
+        "from verifiers import sandbox\n"
+        "from verifiers.unit_tests import UnitTestsVerifier\n"
+        f"print(sandbox.level().name, UnitTestsVerifier().verify({RESPONSE!r}, {ADD!r}).outcome)\n"
+    )
+    done = subprocess.run(
+        [python, "-B", "-c", script],
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        cwd="/",
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        pytest.skip(f"Python or the checkout is closed to others: {done.stderr}")
+    level, outcome = done.stdout.split()
+    assert (level, outcome) in [(name, "correct") for name in ("namespaces", "bubblewrap", "landlock")] + [
+        ("none", "verifier_error")
+    ]
 
 
 def test_unsafe_does_not_hold() -> None:

@@ -97,6 +97,14 @@ def test_partial_credit_goes_on_after_a_crash_and_a_timeout() -> None:
     assert verify(code, *tests, timeout_s=1).correctness == 0.0
 
 
+def test_what_passed_stands_when_the_code_cannot_be_loaded_again() -> None:
+    code = "import os, time\ntime.sleep(0.3)\ndef f(a):\n    if a: os._exit(0)\n    return a"
+    verdict = verify(
+        code, "assert f(0) == 0", *["assert f(1) == 1"] * 9, partial=True, total_timeout_s=1.5, timeout_s=1
+    )
+    assert [part.value for part in verdict.parts] == [1.0, *[0.0] * 9]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not HUMAN_EVAL.exists(), reason="HumanEval is not beside the checkout")
 @pytest.mark.parametrize(("body", "outcome"), [("canonical_solution", "correct"), ("stub", "wrong")])
