@@ -206,19 +206,25 @@ def _close_the_door(limits: Limits, threads: int | None) -> None:
     kernel.drop_capabilities()
     kernel.set_dumpable(True)  # changing user made /proc/self/fd unreadable, and with it /dev/stdin
     kernel.die_with_parent(signal.SIGKILL)
-    for kind, amount in (
-        (resource.RLIMIT_AS, limits.memory_bytes),
-        (resource.RLIMIT_CPU, limits.cpu_seconds),
-        (resource.RLIMIT_FSIZE, limits.file_bytes),
-        (resource.RLIMIT_NOFILE, limits.open_files),
-        (resource.RLIMIT_NPROC, threads),
-        (resource.RLIMIT_CORE, 1),  # unlike 0, this also stops dumps that are piped to a program of the host
-        (resource.RLIMIT_MEMLOCK, 0),
-    ):
-        if amount is not None:
-            resource.setrlimit(kind, (amount, amount))
+    _limit(resource.RLIMIT_AS, limits.memory_bytes)
+    _limit(resource.RLIMIT_CPU, limits.cpu_seconds)
+    _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
+    _limit(resource.RLIMIT_NOFILE, limits.open_files)
+    if threads is not None:
+        _limit(resource.RLIMIT_NPROC, threads)
+    _limit(resource.RLIMIT_MEMLOCK, 0)
+    _limit(resource.RLIMIT_CORE, 1)  # unlike 0, this also stops dumps piped to a program of the host
     _, most = resource.getrlimit(resource.RLIMIT_STACK)
-    deep = limits.memory_bytes // 4
-    resource.setrlimit(resource.RLIMIT_STACK, (deep if most == -1 else min(deep, most), most))
+    resource.setrlimit(resource.RLIMIT_STACK, (_at_most(limits.memory_bytes // 4, most), most))
     kernel.forbid_new_privileges()
     seccomp.confine(os.getpid())
+
+
+def _limit(kind: int, amount: int) -> None:
+    _, most = resource.getrlimit(kind)
+    amount = _at_most(amount, most)
+    resource.setrlimit(kind, (amount, amount))
+
+
+def _at_most(amount: int, most: int) -> int:
+    return amount if most == resource.RLIM_INFINITY else min(amount, most)

@@ -23,6 +23,7 @@ import socket
 import struct
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from verifiers.sandbox import frames, jail, kernel, limits, programs
 from verifiers.sandbox.channel import Channel
@@ -76,6 +77,7 @@ def main(level: jail.LevelName, control_descriptor: int) -> None:
     control = socket.socket(fileno=control_descriptor)
     try:
         parent = os.pidfd_open(os.getppid())
+        _forget_the_parent()
         _warm_up(wide=level != "namespaces")
         cell = jail.make(level)
         cell.prepare()
@@ -92,9 +94,17 @@ def main(level: jail.LevelName, control_descriptor: int) -> None:
         pass
 
 
-def _warm_up(*, wide: bool) -> None:
+def _forget_the_parent() -> None:
+    """Undoes what exec hands on, and offers this process and its programs first when memory runs out."""
     os.environ.clear()
     os.umask(0o022)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    with contextlib.suppress(OSError):  # a container without a writable /proc
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def _warm_up(*, wide: bool) -> None:
     kernel.use_one_malloc_arena()
     names = set(_WARM.split())
     if wide:
