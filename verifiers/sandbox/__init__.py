@@ -4,9 +4,9 @@ In: code and plain data. Out: plain data. See docs/verifiers/sandbox.md for what
 """
 
 from verifiers.sandbox.channel import ClosedError, DeadlineError, OversizeError
+from verifiers.sandbox.host import Program, Runner, SandboxError
 from verifiers.sandbox.levels import SandboxLevel, level, runner
 from verifiers.sandbox.limits import Limits
-from verifiers.sandbox.runner import Program, Runner, SandboxError
 
 __all__ = [
     "ClosedError",

@@ -10,8 +10,8 @@ import os
 import threading
 from dataclasses import dataclass, field
 
+from verifiers.sandbox.host import Runner, SandboxError, probe
 from verifiers.sandbox.jail import LevelName
-from verifiers.sandbox.runner import Runner, SandboxError, probe
 
 _STRONGEST_FIRST: tuple[LevelName, ...] = ("namespaces", "bubblewrap", "landlock")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from verifiers.sandbox import SandboxError, levels
-from verifiers.sandbox.runner import Runner, probe
+from verifiers.sandbox.host import Runner, probe
 from verifiers.unit_tests import UnitTestsVerifier
 
 ROOT = Path(__file__).resolve().parents[3]
