@@ -14,7 +14,7 @@ from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal, DecimalException, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, lcm, log10
+from math import ceil, gcd, lcm, log10
 
 from verifiers.boxed.algebra import (
     Atom,
@@ -92,9 +92,10 @@ def _is_real_algebraic(atom: Atom) -> bool:
 
 
 def _is_algebraic_zero(poly: Poly) -> bool:
-    poly = {monomial: coefficient for monomial, coefficient in poly.items() if coefficient}
-    if not poly:
+    content = gcd(*poly.values())
+    if content == 0:
         return True
+    poly = {monomial: coefficient // content for monomial, coefficient in poly.items() if coefficient}
     used = {atom for monomial in poly for atom, _ in monomial}
     if all(atom.kind == "prime" and atom.args[1] for atom in used):
         return False

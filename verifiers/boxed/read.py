@@ -106,8 +106,7 @@ def _read(text: str) -> Value:
             special = _special(text)
             return special if special is not None else _answer(tokenize(text))
     except UnreadableError:
-        plain = _plain(text)
-        return Word(folded(plain)) if _NAMED_NUMBER.fullmatch(plain) else Opaque(squeezed(text))
+        return Opaque(squeezed(text))
 
 
 def _answer(tokens: list[Token]) -> Value:
@@ -145,6 +144,8 @@ def _special(text: str) -> Value | None:
         return Choice(choice[1], None)
     if _LETTERS.fullmatch(plain):
         return _words(plain)
+    if _NAMED_NUMBER.fullmatch(plain) and plain.split()[0].lower() not in FUNCTION_WORDS:
+        return Word(folded(plain))
     clock = _CLOCK.fullmatch(plain)
     if clock is not None:
         return _clock(clock)

@@ -44,6 +44,8 @@ SIGNS = {"=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "<=": "<=", ">=":
 _MAX_NAME = 16
 _CONSTANT = frozenset({"prime", "root", "cos", "pi", "e", "log"})
 _GREEK = "|".join(sorted(GREEK, reverse=True))
+_ANNOUNCEMENT = re.compile(r"(?!.*\bnot\b)(?:.*\b(?:is|are|equals|be)|.*:)\s*", re.IGNORECASE)
+"""Words that say what the following value is: "The area is", "Area:"."""
 _SIMPLE_NAME = re.compile(rf"(?:[A-Za-z]|\\(?:{_GREEK}))(?:_(?:\{{.*\}}|[^{{]))?'*")
 _NAME = re.compile(
     rf"(?:\\(?:sin|cos|tan|cot|sec|csc))?(?:{_SIMPLE_NAME.pattern}|\\[a-z]+\{{\w+\}})(?:\^(?:\{{-1\}}|-1))?(?:\([^()]*\))?"
@@ -54,6 +56,10 @@ _NAME = re.compile(
 
 def find_name(cursor: Cursor) -> str:
     """The name before an equals sign, as in f(x) = 3, passed over with the sign; empty if there is none."""
+    first = cursor.peek()
+    if first is not None and first.kind == "txt" and _ANNOUNCEMENT.fullmatch(first.text) and cursor.peek(1):
+        cursor.at += 1
+        return first.text
     text, words, depth = "", False, 0
     for ahead in range(_MAX_NAME):
         token = cursor.peek(ahead)

@@ -13,6 +13,7 @@ from verifiers.boxed.regions import EVERYTHING, complement, intersection, union
 from verifiers.boxed.relations import SIGNS, as_region, chain, find_name, scalar
 from verifiers.boxed.tokens import Cursor, Token
 from verifiers.boxed.values import (
+    Choice,
     Many,
     Quantity,
     Region,
@@ -127,6 +128,12 @@ class Shapes:
             return Word("...")
         if cursor.accept("begin"):
             return self._table()
+        if cursor.next_is("(", "[") and cursor.next_is("begin", ahead=1):
+            cursor.at += 2
+            table = self._table()
+            if not cursor.accept(")", "]"):
+                raise UnreadableError("a bracket around a matrix is missing")
+            return table
         if cursor.next_is("\\{") or (cursor.next_is("{") and cursor.at in cursor.commas):
             return self._set()
         if cursor.next_is("langle") or (cursor.next_is("(", "[") and cursor.at in cursor.commas):
@@ -142,7 +149,8 @@ class Shapes:
             if token.text.strip(" ,.;").lower() in SEPARATORS:
                 break
             words.append(self.cursor.take().text)
-        return Word(folded(" ".join(words)))
+        text = " ".join(words)
+        return Choice(text, None) if len(text) == 1 and text.isupper() else Word(folded(text))
 
     def _sequence(self) -> Value:
         opening = self.cursor.take().text

@@ -15,6 +15,11 @@ def _listed(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _ends_in_name(command: str) -> bool:
+    """True when a letter put behind `command` would become part of its name."""
+    return "\\" in command and command[-1].isalpha()
+
+
 _CHARACTERS = r"""
 − - | – - | — - | ‐ - | ‑ - | ﹣ - | × \times | ⋅ \cdot | · \cdot | ∗ * | ÷ / | ∕ / | ⁄ / | √ \sqrt
 | ∛ \sqrt[3] | ∜ \sqrt[4] | π \pi | ∞ \infty | ∪ \cup | ∩ \cap | ∅ \emptyset | ∈ \in | ≤ \le | ≥ \ge
@@ -27,7 +32,7 @@ _CHARACTERS = r"""
 """
 
 UNICODE = {
-    **{sign: command + " " * command[1:].isalpha() for sign, command in _pairs(_CHARACTERS).items()},
+    **{sign: command + " " * _ends_in_name(command) for sign, command in _pairs(_CHARACTERS).items()},
     **dict.fromkeys("\u202f\u2009\u200a", r"\,"),
     **dict.fromkeys("\u2061\u2062\u200b", ""),
     "\u00a0": " ",

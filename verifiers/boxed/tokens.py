@@ -40,7 +40,7 @@ _TOKEN = re.compile(
 )
 _BOLD = frozenset({"mathbf", "boldsymbol", "bm"})
 """Fonts that set a whole expression as well as one symbol."""
-_WORDS = re.compile(r"[A-Za-z][A-Za-z .,'’/^0-9-]*")
+_WORDS = re.compile(r"[A-Za-z][A-Za-z .,'’/^0-9-]*:?")
 _UNIT_TEXT = re.compile(
     r"\s*[A-Za-z]{1,12}(?:\s?\^\s?\{?[23]\}?)?(?:\s?/\s?[A-Za-z]{1,12}(?:\^\{?[23]\}?)?)?\s*"
 )
@@ -130,7 +130,11 @@ def _styled(command: str, content: str, gap: bool, depth: int) -> Iterator[Token
     elif len(inner) > 1 and inner.lower() in FUNCTION_WORDS:
         yield Token("cmd", COMMAND_OF_WORD.get(inner.lower(), inner), gap)
     elif _WORDS.fullmatch(inner) or _UNIT_TEXT.fullmatch(inner):
-        yield Token("txt", inner, gap)
+        for place, part in enumerate(inner.split(",")):
+            if place:
+                yield Token("op", ",", False)
+            if part.strip():
+                yield Token("txt", part.strip(), gap)
     elif depth >= _MAX_TEXT_DEPTH:
         raise UnreadableError("text inside text inside text")
     else:
@@ -199,9 +203,9 @@ class Cursor:
         token = self.peek(places)
         return token is not None and token.kind == "txt"
 
-    def next_is(self, *signs: str) -> bool:
-        """True when the next token is one of the operators or commands `signs`."""
-        token = self.peek()
+    def next_is(self, *signs: str, ahead: int = 0) -> bool:
+        """True when the token `ahead` places on is one of the operators or commands `signs`."""
+        token = self.peek(ahead)
         return token is not None and token.kind in ("op", "cmd") and token.text in signs
 
     def accept(self, *signs: str) -> bool:

@@ -33,8 +33,8 @@ PHRASES = {
 
 
 def folded(text: str) -> str:
-    """Words without their capitals; up to three letters keep them, for they may be names of points."""
-    return text.lower() if len(text) > 3 else text
+    """Words without their capitals; up to three capitals stay, for they may be names of points."""
+    return text if len(text) < 3 or (len(text) == 3 and text.isupper()) else text.lower()
 
 
 SEPARATORS = frozenset({"and", "or", "&", "also", "as well as"})
