@@ -51,6 +51,11 @@ class Plan:
         """Where the pass keeps its settings and its journal."""
         return pass_folder(self.config, self.identity)
 
+    @property
+    def journal(self) -> Path:
+        """Where the judged rollouts of the pass are."""
+        return self.pass_folder / "journal"
+
 
 def pass_folder(config: Config, identity: PassIdentity) -> Path:
     """The folder of a pass."""
@@ -212,7 +217,10 @@ def _forecast(
     max_tokens: int,
 ) -> Forecast:
     done = judged.filter(~pl.col("error")).select("prompt_id", "index")
-    asked = asked_table(asks)
+    asked = pl.DataFrame(
+        {"prompt_id": [ask.prompt_id for ask in asks], "index": [ask.index for ask in asks]},
+        schema={"prompt_id": pl.String, "index": pl.Int32},
+    )
     left = (
         asked.join(done, on=["prompt_id", "index"], how="anti")
         .group_by("prompt_id")
@@ -225,12 +233,4 @@ def _forecast(
         left=left,
         evidence=evidence,
         max_tokens=max_tokens,
-    )
-
-
-def asked_table(asks: list[Ask]) -> pl.DataFrame:
-    """The rollouts of a pass as columns prompt_id and index."""
-    return pl.DataFrame(
-        {"prompt_id": [ask.prompt_id for ask in asks], "index": [ask.index for ask in asks]},
-        schema={"prompt_id": pl.String, "index": pl.Int32},
     )

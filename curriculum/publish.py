@@ -12,6 +12,7 @@ Every table is a function of the pass and the configuration: the same pass gives
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -24,12 +25,13 @@ from curriculum.files import TEMPORARY, disk_errors, sync_folder
 from curriculum.manifest import REFRESHES, Manifest, point_latest, write_manifest
 from curriculum.plan import Plan
 from curriculum.pool.write import export
+from curriculum.scoring.journal import read_journal
 from pipelines.arrow import to_arrow
 from pipelines.order import control_sample, shuffled
 from pipelines.schemas import DECISIONS, GROUPS, ROLLOUTS
-from pipelines.shards import Shard, write_shards
+from pipelines.shards import Shard, write_parts, write_shards
 
-ROLLOUT_PART_ROWS = 500_000
+ROLLOUT_PART_ROWS = 100_000
 WHOLE = 2**62
 """Rows and bytes of a table that is one file whatever its size."""
 
@@ -38,7 +40,7 @@ WHOLE = 2**62
 class Tables:
     """What a refresh publishes."""
 
-    rollouts: pl.DataFrame  # ROLLOUTS, sorted by prompt_id and index
+    rollouts: pl.DataFrame  # pipelines.groups.NEEDED and index, sorted by prompt_id and index
     groups: pl.DataFrame  # GROUPS
     decisions: pl.DataFrame  # DECISIONS
     caps: pl.DataFrame  # CAPS
@@ -110,11 +112,13 @@ def _write_aside(
     aside.mkdir(parents=True)
     rows, layout = plan.config.output.shard_rows, plan.config.output.layout
     shards = {
-        "train": _in(aside, "train", export(plan.pool, chosen, layout), max_rows=rows),
-        "control": _in(aside, "control", export(plan.pool, control, layout), max_rows=rows),
-        "rollouts": _in(
-            aside, "rollouts", to_arrow(tables.rollouts, ROLLOUTS), stem="part", max_rows=ROLLOUT_PART_ROWS
+        "train": _named(
+            "train", write_shards(export(plan.pool, chosen, layout), aside / "train", max_rows=rows)
         ),
+        "control": _named(
+            "control", write_shards(export(plan.pool, control, layout), aside / "control", max_rows=rows)
+        ),
+        "rollouts": _named("rollouts", write_parts(_rollout_parts(plan, tables), aside / "rollouts")),
         "decisions": [_one(aside, "decisions", to_arrow(tables.decisions, DECISIONS))],
         "groups": [_one(aside, "groups", to_arrow(tables.groups, GROUPS))],
     }
@@ -125,10 +129,21 @@ def _write_aside(
     return manifest
 
 
-def _in(aside: Path, table: str, rows: pa.Table, *, max_rows: int, stem: str = "shard") -> list[Shard]:
-    """Shards in a folder of their own, named relative to the refresh."""
-    shards = write_shards(rows, aside / table, stem=stem, max_rows=max_rows)
-    return [replace(shard, name=f"{table}/{shard.name}") for shard in shards]
+def _named(folder: str, shards: list[Shard]) -> list[Shard]:
+    """Shards of a folder, named relative to the refresh."""
+    return [replace(shard, name=f"{folder}/{shard.name}") for shard in shards]
+
+
+def _rollout_parts(plan: Plan, tables: Tables) -> Iterator[pa.Table]:
+    """The rollouts with their text, sorted, whole prompts together; one part at a time in memory."""
+    counts = tables.rollouts.group_by("prompt_id").len().sort("prompt_id")
+    part = (pl.col("len").cum_sum() - 1) // ROLLOUT_PART_ROWS
+    bounds = counts.group_by(part.alias("part")).agg(
+        first=pl.col("prompt_id").min(), last=pl.col("prompt_id").max()
+    )
+    for _, first, last in bounds.sort("part").iter_rows():
+        rows = read_journal(plan.journal, prompts=(first, last)).select(ROLLOUTS.names())
+        yield to_arrow(rows.collect(), ROLLOUTS)
 
 
 def _one(aside: Path, table: str, rows: pa.Table) -> Shard:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from curriculum.config import Config
 from curriculum.lock import locked
 from curriculum.manifest import Manifest
-from curriculum.plan import Plan, asked_table, make_plan, sandbox_level
+from curriculum.plan import Plan, make_plan, sandbox_level
 from curriculum.policy import Sources
 from curriculum.publish import Published, Tables, publish, refresh_id
 from curriculum.result import Forecast, RefreshResult
@@ -23,9 +23,8 @@ from curriculum.scoring.passes import open_pass
 from curriculum.scoring.progress import View
 from curriculum.scoring.run import ScoringRun, score
 from pipelines.caps import length_caps
-from pipelines.groups import GroupRule, group_statistics
+from pipelines.groups import NEEDED, GroupRule, group_statistics
 from pipelines.policies import SelectionPolicy
-from pipelines.schemas import ROLLOUTS
 from pipelines.select import decide
 from pipelines.summary import decision_counts, signal_ratios
 
@@ -68,10 +67,7 @@ def tables_of(plan: Plan) -> Tables:
     rule = GroupRule(
         trainer_group_size=selection.trainer_group_size, truncated=selection.truncated, tol=selection.tol
     )
-    asked = asked_table(plan.asks)
-    journal = read_journal(plan.pass_folder / "journal").select(ROLLOUTS.names())
-    rollouts = journal.join(asked.lazy(), on=["prompt_id", "index"], how="semi").collect()
-    rollouts = rollouts.sort("prompt_id", "index")
+    rollouts = read_journal(plan.journal).select(*NEEDED.names(), "index").collect()
     pool = plan.table.lazy()
     groups = group_statistics(rollouts.lazy(), pool, rule).collect()
     caps = length_caps(

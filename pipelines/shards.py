@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +67,27 @@ def write_shards(
         part = table.slice(start, end - start).cast(schema).combine_chunks()
         name = f"{stem}-{number:05d}-of-{len(starts):05d}.parquet"
         shards.append(_write(part, folder / name, group))
+    _sync(folder)
+    return shards
+
+
+def write_parts(tables: Iterable[pa.Table], folder: Path, *, row_group_rows: int = 1024) -> list[Shard]:
+    """Writes each table as `part-00000.parquet`, `part-00001.parquet` …, holding one at a time in memory.
+
+    Args:
+        tables: of one schema, with plain forms of their types.
+        folder: made when absent.
+        row_group_rows: rows a row group.
+
+    Raises:
+        SchemaError: a column has a type without a plain form.
+        OSError: the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    shards = [
+        _write(table.cast(plain_schema(table.schema)), folder / f"part-{number:05d}.parquet", row_group_rows)
+        for number, table in enumerate(tables)
+    ]
     _sync(folder)
     return shards
 

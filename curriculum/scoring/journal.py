@@ -111,11 +111,12 @@ class Journal:
             self._next += 1
 
 
-def read_journal(folder: Path) -> pl.LazyFrame:
+def read_journal(folder: Path, *, prompts: tuple[str, str] | None = None) -> pl.LazyFrame:
     """Every rollout of the journal once, the newest row of each, sorted by prompt_id and index.
 
-    Raises:
-        EngineError: a part cannot be read.
+    Args:
+        folder: the journal.
+        prompts: only prompt_ids from the first to the second of these, both included.
     """
     paths = parts(folder)
     if not paths:
@@ -123,11 +124,15 @@ def read_journal(folder: Path) -> pl.LazyFrame:
     frames = [
         pl.scan_parquet(path, schema=SCHEMA).with_columns(part=pl.lit(i)) for i, path in enumerate(paths)
     ]
+    rows = pl.concat(frames)
+    if prompts is not None:
+        first, last = (pl.lit(prompt_id) for prompt_id in prompts)
+        rows = rows.filter(pl.col("prompt_id").is_between(first, last))
     newest = (
-        pl.concat(frames)
-        .with_row_index("place")
-        .sort("prompt_id", "index", "part", "place")
-        .unique(["prompt_id", "index"], keep="last", maintain_order=True)
+        # Within a part a rollout occurs once: a run asks for each but once.
+        rows.sort("prompt_id", "index", "part").unique(
+            ["prompt_id", "index"], keep="last", maintain_order=True
+        )
     )
     return newest.select(SCHEMA.names())
 

@@ -31,7 +31,7 @@ def open_pass(plan: Plan, view: View, *, restart: bool) -> int:
     attempt = known["attempt"] if known else 1
     if known and restart:
         view.note(f"starting pass {plan.identity.pass_id} again: what was scored of it is discarded")
-        shutil.rmtree(folder / "journal", ignore_errors=True)
+        shutil.rmtree(plan.journal, ignore_errors=True)
         attempt += 1
     elif plan.judged.height:
         view.note(

@@ -97,7 +97,7 @@ async def score(plan: Plan, view: View) -> ScoringRun:
 
 async def _ask_for_all(plan: Plan, engine: Engine, schedule: FixedSchedule, tally: Tally, view: View) -> None:
     """Until the schedule is done: smoke first where nothing has been scored yet, then the rest."""
-    with Journal(plan.pass_folder / "journal") as journal:
+    with Journal(plan.journal) as journal:
         loop = ScoringLoop(
             plan.identity.pass_id,
             engine=engine,

@@ -165,6 +165,15 @@ def test_published_text_is_left_out_when_not_wanted(recorded, tmp_path) -> None:
     assert rows(result.path, "rollouts")["text"].null_count() == result.rollouts
 
 
+def test_rollouts_are_published_in_parts_of_whole_prompts(recorded, published, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("curriculum.publish.ROLLOUT_PART_ROWS", 100)
+    result = refresh(recorded.config(tmp_path), recorded.sources, SilentView())
+    parts = [pl.read_parquet(path) for path in sorted((result.path / "rollouts").iterdir())]
+    assert len(parts) == 5
+    assert sum(part["prompt_id"].n_unique() for part in parts) == 60
+    assert_frame_equal(pl.concat(parts), rows(latest_refresh(published), "rollouts"))
+
+
 @pytest.mark.parametrize("layout", ["verl", "trl", "native"])
 def test_sets_in_each_layout(recorded, tmp_path, layout) -> None:
     result = refresh(recorded.config(tmp_path, output__layout=layout), recorded.sources, SilentView())

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.arrow import plain_schema, to_arrow
 from pipelines.schemas import Decision, SchemaError
-from pipelines.shards import check_shards, write_shards
+from pipelines.shards import check_shards, write_parts, write_shards
 
 CHAT = pl.List(pl.Struct({"role": pl.String, "content": pl.String}))
 SET = pl.Schema({"prompt": CHAT, "decision": Decision, "weight": pl.Float64, "max_tokens": pl.Int32})
@@ -162,3 +162,11 @@ def test_to_arrow_takes_exactly_the_declared_columns() -> None:
 def test_to_arrow_keeps_every_value(rows) -> None:
     frame = frame_of(rows)
     assert pl.from_arrow(to_arrow(frame)).equals(frame.cast({"decision": pl.String}))
+
+
+def test_parts_are_written_one_by_one_in_order(tmp_path) -> None:
+    tables = (pa.table({"n": pa.array([number], pa.int64())}) for number in range(3))
+    parts = write_parts(tables, tmp_path / "rollouts")
+    assert [part.name for part in parts] == ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet"]
+    assert check_shards(tmp_path / "rollouts", parts) == []
+    assert pl.read_parquet(tmp_path / "rollouts/*.parquet")["n"].to_list() == [0, 1, 2]

@@ -80,9 +80,7 @@ def test_version_is_that_of_the_distribution():
     assert version("rlvr-curriculum") in CliRunner().invoke(cli.main, ["--version"]).output
 
 
-@pytest.mark.parametrize(
-    ("error", "code"), [(UsageError, 2), (EngineError, 4), (NothingError, 5)]
-)
+@pytest.mark.parametrize(("error", "code"), [(UsageError, 2), (EngineError, 4), (NothingError, 5)])
 def test_an_error_is_its_lines_and_its_exit_code(failing, error: type[CurriculumError], code: int):
     failing(error("the key is unknown", where="curriculum.toml: pool.souces", do="write pool.sources"))
     ran = CliRunner().invoke(cli.main, ["refresh"])
