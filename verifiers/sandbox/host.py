@@ -165,16 +165,20 @@ class Program:
             (self._status,) = STATUS.unpack(data)
         return self._status
 
+    def kill(self) -> None:
+        """Has the program killed with everything it started, without waiting for it. Harmless twice."""
+        self.channel.close()
+        if self._status is None and self._lease.fileno() != -1:
+            self._lease.shutdown(socket.SHUT_WR)
+
     def end(self) -> int:
-        """Kills the program with everything it started and returns when it is dead. Harmless twice.
+        """Kills the program and returns when it is dead. Harmless twice.
 
         Raises:
             SandboxError: the zygote is gone, and the program with it.
         """
-        self.channel.close()
+        self.kill()
         try:
-            if self._status is None:
-                self._lease.shutdown(socket.SHUT_WR)
             return self.wait(time.monotonic() + _END_SECONDS)
         except DeadlineError as error:
             self._runner.close()

@@ -32,7 +32,7 @@ READY = b"ready"
 STATUS = struct.Struct("<i")
 """On the lease: a program's exit status, or minus the number of the signal that killed it."""
 _MAX_REQUEST = 256
-_LEASE, _CHANNEL, _STDIN, _STDOUT = range(4)
+_LEASE, _CHANNEL, _STDIN = range(3)
 
 # Imported once here instead of in every program; the rest of the standard library is there to import.
 _WARM = """

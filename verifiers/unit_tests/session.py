@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
@@ -50,9 +51,7 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end_solution()
-        if self._judge is not None:
-            self._judge.end()
+        self._end_both()
 
     def results(self) -> list[Result]:
         """One result a test. After a timeout (with `partial`, the third), and when the time for all is
@@ -183,10 +182,12 @@ class Session:
             ended.end()
 
     def _end_both(self) -> None:
-        self._end_solution()
-        if self._judge is not None:
-            ended, self._judge = self._judge, None
-            ended.end()
+        programs = [program for program in (self._solution, self._judge) if program is not None]
+        self._solution = self._judge = None
+        with ExitStack() as ends:
+            for program in programs:
+                program.kill()
+                ends.callback(program.end)
 
 
 def _load(program: Program, kind: bytes, arguments: tuple[str, ...], deadline: float) -> Frame:
