@@ -33,7 +33,6 @@ MAX_DIGITS = 800
 """Decimal digits a zero test may need; beyond that it is too hard."""
 _FIRST_LOOK = 50
 _GUARD = 15
-_ALGEBRAIC = frozenset({"prime", "root", "cos"})
 
 
 def equal(left: Ratio, right: Ratio) -> bool:
@@ -51,7 +50,7 @@ def is_zero(poly: Poly) -> bool:
         return True
     groups: dict[Monomial, tuple[Poly, Poly]] = {}
     for monomial, coefficient in _lowered(poly).items():
-        inner = tuple(f for f in monomial if f[0].kind in _ALGEBRAIC and _is_real_algebraic(f[0]))
+        inner = tuple(f for f in monomial if is_real_algebraic(f[0]))
         outer = tuple(f for f in monomial if f not in inner and f[0].kind != "i")
         side = 1 if any(atom.kind == "i" for atom, _ in monomial) else 0
         part = groups.setdefault(outer, ({}, {}))[side]
@@ -86,9 +85,9 @@ def _lowered(poly: Poly) -> Poly:
     return {term: coefficient for term, coefficient in poly.items() if coefficient}
 
 
-def _is_real_algebraic(atom: Atom) -> bool:
+def is_real_algebraic(atom: Atom) -> bool:
     """True for an atom that is a real algebraic number."""
-    return atom.kind != "root" or bool(atom.args[2])
+    return atom.kind in ("prime", "cos") or (atom.kind == "root" and bool(atom.args[3]))
 
 
 def _is_algebraic_zero(poly: Poly) -> bool:

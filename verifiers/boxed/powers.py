@@ -30,7 +30,7 @@ from verifiers.boxed.algebra import (
     ratio,
 )
 from verifiers.boxed.bounds import MAX_BITS, TooHardError, UnreadableError, spend
-from verifiers.boxed.numeric import sign
+from verifiers.boxed.numeric import is_real_algebraic, sign
 
 _PRIME_LIMIT = 1000
 _PRIMES = tuple(n for n in range(2, _PRIME_LIMIT) if all(n % d for d in range(2, isqrt(n) + 1)))
@@ -176,7 +176,9 @@ def _root_poly(poly: Poly, degree: int) -> Poly:
     if direction == -1:
         inner = {m: -c for m, c in inner.items()}
         outer = poly_mul(outer, _integer_root(-1, degree))
-    atom = Atom("root", f"{degree}({poly_text(inner)})", (degree, inner, direction is not None))
+    real = direction is not None
+    algebraic = real and all(is_real_algebraic(atom) for term in inner for atom, _ in term)
+    atom = Atom("root", f"{degree}({poly_text(inner)})", (degree, inner, real, algebraic))
     return poly_mul(outer, {((atom, 1),): 1})
 
 

@@ -15,7 +15,6 @@ from verifiers.boxed.values import Interval, Region
 
 MAX_INTERVALS = 24
 EVERYTHING = Region((Interval(None, None, False, False),))
-NOTHING = Region(())
 
 
 def point(value: Ratio) -> Interval:

@@ -39,7 +39,11 @@ class BoxedVerifier:
             return Verdict(0.0, "no_answer", (), found.detail)
         if found.status == "malformed":
             return Verdict(0.0, "malformed", (), found.detail)
-        return _judge(found.answers, wanted)
+        try:
+            return _judge(found.answers, wanted)
+        except (ArithmeticError, LookupError, ValueError, RecursionError) as error:
+            # A fault of this package says nothing about the response, and must not end a scoring pass.
+            return verifier_error(f"internal fault on {_short(', '.join(found.answers))}: {error!r}")
 
 
 def _judge(answers: tuple[str, ...], wanted: Reference) -> Verdict:
