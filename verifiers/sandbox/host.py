@@ -91,6 +91,14 @@ class Runner:
         Raises:
             SandboxError: the zygote is gone, or the jail could not be closed.
         """
+        return _locked([self._request(limits, stdio)])[0]
+
+    def start_two(self, limits: Limits) -> tuple[Program, Program]:
+        """Like `start` twice, in the time of one."""
+        first, second = _locked([self._request(limits, None), self._request(limits, None)])
+        return first, second
+
+    def _request(self, limits: Limits, stdio: tuple[int, int] | None) -> Program:
         lease, their_lease = socket.socketpair()
         channel, their_channel = socket.socketpair()
         with their_lease, their_channel:
@@ -106,13 +114,7 @@ class Runner:
                 channel.close()
                 self.close()
                 raise SandboxError(f"the sandbox process is gone: {error}") from error
-        program = Program(self, lease, Channel(channel))
-        try:
-            _await_lock(program)
-        except SandboxError:
-            program.end()
-            raise
-        return program
+        return Program(self, lease, Channel(channel))
 
     def close(self) -> None:
         """Ends the zygote and every program of it. Harmless twice."""
@@ -201,6 +203,17 @@ def probe(runner: Runner) -> list[str]:
         except (ClosedError, DeadlineError) as error:
             raise SandboxError(f"the first program did not answer: {error}") from error
     return [str(escape) for escape in decode(body)]
+
+
+def _locked(programs: list[Program]) -> list[Program]:
+    try:
+        for program in programs:
+            _await_lock(program)
+    except SandboxError:
+        for program in programs:
+            program.end()
+        raise
+    return programs
 
 
 def _await_lock(program: Program) -> None:

@@ -43,6 +43,8 @@ class Session:
         )
         self._stop = math.inf
         self._solution: Program | None = None
+        self._empty_jail: Program | None = None
+        """Where the next solution will be loaded, if it was started ahead."""
         self._judge: Program | None = None
 
     def __enter__(self) -> Self:
@@ -51,7 +53,7 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end_both()
+        self._end_all()
 
     def results(self) -> list[Result]:
         """One result a test. After a timeout (with `partial`, the third), and when the time for all is
@@ -131,19 +133,19 @@ class Session:
                     self._end_solution()
                 judge.channel.send(*(answer or (frames.GONE, b"")), deadline=deadline)
         except DeadlineError:
-            self._end_both()
+            self._end_all()
             if blameless:
                 raise BadReferenceError(f"tests[{number}]: ran out of time without a call") from None
             return TIMEOUT
         except ClosedError:
-            self._end_both()
+            self._end_all()
             if blameless:
                 raise BadReferenceError(f"tests[{number}]: crashed without a call") from None
             return Result("failed", "the test ended, for want of memory, while working on what was returned")
 
     def _ready_judge(self) -> Program:
         if self._judge is None:
-            self._judge = self._runner.start(self._limits)
+            self._judge, self._empty_jail = self._runner.start_two(self._limits)
             try:
                 deadline = time.monotonic() + self._suite.timeout_s
                 kind, body = _load(self._judge, frames.JUDGE, (self._suite.setup,), deadline)
@@ -157,11 +159,12 @@ class Session:
 
     def _loaded_solution(self) -> Program:
         if self._solution is None:
-            self._solution = self._runner.start(self._limits)
+            self._solution = self._empty_jail or self._runner.start(self._limits)
+            self._empty_jail = None
             try:
                 self._load_solution(self._solution)
             except CodeError:
-                self._end_both()  # the judge may be waiting for an answer
+                self._end_all()  # the judge may be waiting for an answer
                 raise
         return self._solution
 
@@ -181,13 +184,14 @@ class Session:
             ended, self._solution = self._solution, None
             ended.end()
 
-    def _end_both(self) -> None:
-        programs = [program for program in (self._solution, self._judge) if program is not None]
-        self._solution = self._judge = None
+    def _end_all(self) -> None:
+        programs = (self._solution, self._empty_jail, self._judge)
+        self._solution = self._empty_jail = self._judge = None
         with ExitStack() as ends:
             for program in programs:
-                program.kill()
-                ends.callback(program.end)
+                if program is not None:
+                    program.kill()
+                    ends.callback(program.end)
 
 
 def _load(program: Program, kind: bytes, arguments: tuple[str, ...], deadline: float) -> Frame:
