@@ -14,7 +14,7 @@ from curriculum.scoring.forecast import Evidence
 
 
 def newest_evidence(out: Path) -> Evidence | None:
-    """Groups and speed of the refresh that LATEST names; None when there is none, or it replayed.
+    """Groups and speed of the refresh that LATEST names; None when there is none, or it has no lengths.
 
     Raises:
         UsageError: its manifest cannot be read.
@@ -26,5 +26,7 @@ def newest_evidence(out: Path) -> Evidence | None:
     groups = pl.read_parquet([folder / shard.name for shard in manifest.tables["groups"]])
     if groups["tokens_mean"].is_null().all():
         return None
-    run = manifest.run
-    return Evidence(manifest.refresh_id, groups, run.get("tokens_per_s"), int(run.get("devices", 1) or 1))
+    # A replay has lengths, but no speed: it ran on no device.
+    devices = int(manifest.run["devices"])
+    speed = manifest.run["tokens_per_s"] if devices else None
+    return Evidence(manifest.refresh_id, groups, speed, devices)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,12 +24,14 @@ from curriculum.scoring.schedule import Ask, FixedSchedule, Outcome, Schedule
 from curriculum.scoring.tally import Tally
 from curriculum.seeds import rollout_seed
 from verifiers.verdict import Verdict, verifier_error
-from verifiers.workers import Item, Judged, VerifierWorkers
+from verifiers.workers import Item, Judged, VerifierWorkers, WorkersError
 
 ERROR_RATE_AFTER = 64
 """Rollouts of this run before the error rate is looked at: a few early failures prove nothing."""
 
 TICK_S = 0.25
+POLL_S = 0.02
+WIND_DOWN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +107,20 @@ class ScoringLoop:
                 self._check()
         finally:
             ticker.cancel()
-            for task in self._sampling:
-                task.cancel()
-            await asyncio.gather(ticker, *self._sampling, return_exceptions=True)
+            await self._wind_down(workers)
         self._check(final=True)
         self._view.progress(self._tally.snapshot())
+
+    async def _wind_down(self, workers: VerifierWorkers) -> None:
+        """Gives up what is being sampled; what has been sampled was paid for and is judged still."""
+        for task in self._sampling:
+            task.cancel()
+        await asyncio.gather(*self._sampling, return_exceptions=True)
+        deadline = self._loop.time() + WIND_DOWN_S
+        with suppress(WorkersError):  # then nothing more can be judged
+            self._submit(workers)
+            while self._completions and workers.pending and self._loop.time() < deadline:
+                await asyncio.sleep(POLL_S)
 
     def judged(self, batch: Sequence[Judged]) -> None:
         """Takes verdicts from the workers' thread."""
@@ -126,8 +138,9 @@ class ScoringLoop:
         return self._schedule.finished and not self._sampling and not self._completions
 
     def _ask_for_more(self) -> None:
-        unjudged = self._limits.max_pending - len(self._completions)
-        for ask in self._schedule.take(min(self._limits.max_in_flight - len(self._sampling), unjudged)):
+        sampling, unjudged = len(self._sampling), len(self._completions)
+        room = min(self._limits.max_in_flight - sampling, self._limits.max_pending - sampling - unjudged)
+        for ask in self._schedule.take(room):
             task = self._loop.create_task(self._sample(ask))
             self._sampling.add(task)
             task.add_done_callback(self._sampled)
