@@ -45,15 +45,11 @@ class VllmEngine:
         self._config = engine
         self._llm: Any = None
         self._base: Any = None
-        self._cpu = True
+        self._device = "vllm"
 
     @property
     def device(self) -> str:
-        if self._cpu:
-            return "cpu"
-        import torch
-
-        return f"{self.devices} × {torch.cuda.get_device_name(0)}"
+        return f"{self.devices} × {self._device}" if self.devices > 1 else self._device
 
     @property
     def devices(self) -> int:
@@ -73,7 +69,7 @@ class VllmEngine:
         from vllm.platforms import current_platform
         from vllm.v1.engine.async_llm import AsyncLLM
 
-        self._cpu = bool(current_platform.is_cpu())
+        self._device = str(current_platform.get_device_name())
         try:
             self._llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**self.arguments()))
         except TypeError as error:
@@ -108,6 +104,8 @@ class VllmEngine:
 
     def arguments(self) -> dict[str, Any]:
         """What vLLM's engine is made with."""
+        from vllm.platforms import current_platform
+
         return {
             "model": str(self._checkpoint),
             "enable_prefix_caching": True,
@@ -115,7 +113,7 @@ class VllmEngine:
             "logprobs_mode": "processed_logprobs",
             "trust_remote_code": self._config.trust_remote_code,
             "disable_log_stats": True,
-            **(_cpu_defaults(self._config.vllm) if self._cpu else {}),
+            **(_cpu_defaults(self._config.vllm) if current_platform.is_cpu() else {}),
             **self._config.vllm,
         }
 
