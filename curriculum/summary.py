@@ -68,7 +68,8 @@ def _tokens(result: RefreshResult) -> str:
 
 
 def _time(result: RefreshResult) -> str:
-    hours = f", {result.engine_hours:.3g} engine-hours" if result.engine_hours else ""
+    unit = "CPU" if result.device == "cpu" else "GPU"
+    hours = f", {result.engine_hours:.3g} {unit}-hours" if result.engine_hours else ""
     return f"{duration(result.seconds)} of scoring{hours} on {result.device}"
 
 

@@ -113,7 +113,7 @@ def test_signal_cost_jail_and_place_are_told():
     lines = shown(render_summary(RESULT))
     assert "signal 41.2% of the sampled groups varied; 93.0% expected in the set" in lines
     assert "tokens 1,234,567 in 14,648 rollouts, 1,520 tokens/s" in lines
-    assert "time 13 min 32 s of scoring, 0.226 engine-hours on cpu" in lines
+    assert "time 13 min 32 s of scoring, 0.226 CPU-hours on cpu" in lines
     assert "errors 3 of 14,648 rollouts could not be judged" in lines
     assert "sandbox namespaces; generated code ran in it" in lines
     assert "set 520 of 1,831 prompts; 520 at random as control" in lines
