@@ -1,6 +1,7 @@
-"""`curriculum verify FILE`: judges a file of responses.
+"""`curriculum verify`: judges a file of responses, or audits a verifier.
 
-In: a file of responses. Out: a table of outcomes on standard output, and the judged rows with --out.
+In: a file of responses, or the name of a verifier. Out: a table of outcomes on standard output, and the
+judged rows with --out; or the report of an audit.
 """
 
 from __future__ import annotations
@@ -17,24 +18,35 @@ from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from curriculum.audit import AuditOptions, audit
+from curriculum.cli.audit_screen import render_audit
 from curriculum.summary import duration, figure_table
 from curriculum.verify import VerifyOptions, VerifyResult, verify_responses
+from verifiers.audit import KINDS, Kind
 from verifiers.verdict import OUTCOMES
 
 BAD_ROWS_SHOWN = 5
 PLAIN_INTERVAL_S = 10.0
+WRONGLY_ACCEPTED = 1
+"""Exit code of `--audit --strict` when there are false accepts."""
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", required=False)
 @click.option("--verifier", help="Judge every row with this one.  [default: the column `verifier`]")
 @click.option("--response-key", metavar="COLUMN", help="[default: response, text or completion]")
 @click.option("--reference-key", metavar="COLUMN", help="[default: reference, answer or ground_truth]")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the judged rows, .parquet or .jsonl.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: one a core, at most 16]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--audit", "auditing", is_flag=True, help="Audit --verifier; there is no FILE then.")
+@click.option("--kind", type=click.Choice(KINDS), help="What to throw at it.  [default: told by its name]")
+@click.option("--strict", is_flag=True, help="Exit with 1 if the audit finds anything wrongly accepted.")
+@click.option("--hostile", is_flag=True, help="Also what hogs the machine when it is not jailed.")
+@click.option("--deadline", type=click.FloatRange(min=0.1), default=10.0, show_default=True, help="Seconds.")
+@click.option("--data-source", metavar="NAME", help="What an audited verl function is told.")
 def command(
-    file: str,
+    file: str | None,
     *,
     verifier: str | None,
     response_key: str | None,
@@ -42,17 +54,54 @@ def command(
     out: Path | None,
     workers: int | None,
     as_json: bool,
+    auditing: bool,
+    kind: Kind | None,
+    strict: bool,
+    hostile: bool,
+    deadline: float,
+    data_source: str | None,
 ) -> None:
-    """Judge the responses in FILE (Parquet, JSONL, CSV) with a verifier.
+    """Judge the responses in FILE (Parquet, JSONL, CSV) with a verifier, or audit a verifier.
 
     A reference is the JSON text of an object, or a plain answer. Rows without a response or a reference
     are counted, named and left out. A column may be a field of a struct: reward_model.ground_truth.
+
+    --audit throws a battery of adversarial and of honest responses at a verifier: a registered one, or
+    module:attribute or file.py:attribute, which may also be a function f(response, truth), a TRL reward
+    function or a verl compute_score. It reports what is wrongly accepted, wrongly refused, raised, hung on
+    (twice --deadline) or answered differently when asked again.
+
+    An audit of unit tests runs the battery's programs through your function, with your rights if it does
+    not jail them. They forge verdicts and destroy nothing; fork bombs, memory hogs and the like are left
+    out unless --hostile says otherwise or the verifier is our own.
+
+    \b
+    Exit codes of an audit: 0 with a report, whatever it says; with --strict 1 if anything was wrongly
+    accepted; 2 if the verifier cannot be had.
 
     \b
     Example:
         curriculum verify responses.jsonl --verifier boxed
         curriculum verify rollouts.parquet --reference-key answer --out judged.parquet
+        curriculum verify --audit --verifier rewards.py:compute_score --kind boxed
     """
+    if auditing:
+        if not verifier or file or response_key or reference_key or out:
+            raise click.UsageError(
+                "--audit needs a --verifier, and brings its own responses: no FILE, no keys, no --out"
+            )
+        asked = AuditOptions(
+            verifier=verifier,
+            kind=kind,
+            hostile=hostile,
+            deadline_s=deadline,
+            workers=workers or 0,
+            data_source=data_source,
+        )
+        _audit(asked, strict=strict, as_json=as_json)
+        return
+    if file is None or kind or strict or hostile or data_source:
+        raise click.UsageError("name a FILE of responses, or --audit a --verifier")
     options = VerifyOptions(
         verifier=verifier,
         response_key=response_key,
@@ -65,6 +114,17 @@ def command(
         click.echo(json.dumps(result.to_json(), ensure_ascii=False))
     else:
         Console(highlight=False).print(render(result))
+
+
+def _audit(options: AuditOptions, *, strict: bool, as_json: bool) -> None:
+    with nullcontext() if as_json else _progress() as on_progress:
+        report = audit(options, on_progress=on_progress)
+    if as_json:
+        click.echo(json.dumps(report.to_json(), ensure_ascii=False))
+    else:
+        Console(highlight=False).print(render_audit(report))
+    if strict and report.count("accepted"):
+        click.get_current_context().exit(WRONGLY_ACCEPTED)
 
 
 def render(result: VerifyResult) -> RenderableType:
