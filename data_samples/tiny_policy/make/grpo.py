@@ -23,7 +23,7 @@ from torch import Tensor
 
 from data_samples.tiny_policy.make.checkpoint import EOS, decode, encode_prompt, load, save
 from data_samples.tiny_policy.make.model import Policy
-from data_samples.tiny_policy.make.pools import training_pool
+from data_samples.tiny_policy.make.pools import training_set
 from data_samples.tiny_policy.make.rewards import Judge
 from data_samples.tiny_policy.make.sampler import sample_groups
 from data_samples.tiny_policy.make.tasks import Task
@@ -87,7 +87,7 @@ def train(
 ) -> None:
     """Takes `steps` optimiser steps on `prompts` groups each and saves every `save_every`."""
     random, generator, judge = Random(seed), np.random.default_rng(seed), Judge()
-    tasks = training_pool()
+    tasks = training_set()
     optimiser = torch.optim.AdamW(policy.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
     started, recent = time.monotonic(), []
     with (out / "training.csv").open("w", newline="") as file:

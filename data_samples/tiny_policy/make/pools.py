@@ -13,38 +13,84 @@ from data_samples.tiny_policy.make.tasks import Task
 
 FAMILIES = {"arithmetic": arithmetic, "functions": functions, "tools": tools}
 
-COUNTS: Mapping[str, Mapping[str, int]] = {
+TRAINED_ON: Mapping[str, Mapping[str, int]] = {
     "arithmetic": {
-        "sum1": 60, "sum2": 140, "sum3": 140, "sum5": 160, "minus2": 120, "minus3": 100, "times11": 80,
-        "times21": 120, "times22": 200, "times33": 300, "chain3": 100, "chain4": 100, "chain5": 100,
-        "chain6": 80, "chain7": 60, "chain9": 60,
+        "sum1": 220, "sum2": 40, "sum3": 20, "sum5": 80, "minus2": 30, "minus3": 40, "times11": 140,
+        "times21": 40, "times22": 60, "times33": 240, "chain3": 140, "chain4": 170, "chain5": 150,
+        "chain6": 40, "chain7": 30, "chain9": 20,
     },
     "functions": {
-        "text": 120, "ops1": 80, "ops2": 130, "ops3": 120, "ops4": 110, "ops6": 120,
-        "items1": 100, "items2": 120,
+        "text": 150, "ops1": 110, "ops2": 260, "ops3": 160, "ops4": 50, "ops6": 40,
+        "items1": 160, "items2": 160,
     },
     "tools": {
-        "weather": 80, "alarm": 80, "pay": 80, "seconds": 70, "minutes": 70, "hours": 70,
-        "evening": 80, "dial4": 70, "dial8": 80, "dial14": 60, "note5": 70, "note10": 70,
+        "weather": 150, "alarm": 140, "pay": 160, "seconds": 140, "minutes": 20, "hours": 20,
+        "evening": 110, "dial4": 40, "dial8": 180, "dial14": 10, "note5": 40, "note10": 10,
     },
 }  # fmt: skip
-"""Prompts of each level in the pool."""
+"""Prompts of each level that GRPO draws from."""
+
+POOL: Mapping[str, Mapping[str, int]] = {
+    "arithmetic": {
+        "sum1": 80, "sum2": 40, "sum3": 20, "sum5": 60, "minus2": 30, "minus3": 40, "times11": 300,
+        "times21": 40, "times22": 60, "times33": 200, "chain3": 80, "chain4": 120, "chain5": 320,
+        "chain6": 40, "chain7": 20, "chain9": 10,
+    },
+    "functions": {
+        "text": 120, "ops1": 40, "ops2": 160, "ops3": 480, "ops4": 40, "ops6": 40,
+        "items1": 60, "items2": 60,
+    },
+    "tools": {
+        "weather": 330, "alarm": 60, "pay": 60, "seconds": 60, "minutes": 20, "hours": 20,
+        "evening": 220, "dial4": 40, "dial8": 60, "dial14": 10, "note5": 250, "note10": 10,
+    },
+}  # fmt: skip
+"""Prompts of each level in the pool: fewer of the levels that training soon solves."""
+
+HELD_OUT: Mapping[str, Mapping[str, int]] = {
+    "arithmetic": {
+        "sum1": 6, "sum2": 14, "sum3": 14, "sum5": 16, "minus2": 12, "minus3": 10, "times11": 8,
+        "times21": 12, "times22": 20, "times33": 30, "chain3": 10, "chain4": 10, "chain5": 10,
+        "chain6": 8, "chain7": 6, "chain9": 6,
+    },
+    "functions": {
+        "text": 12, "ops1": 8, "ops2": 13, "ops3": 12, "ops4": 11, "ops6": 12,
+        "items1": 10, "items2": 12,
+    },
+    "tools": {
+        "weather": 8, "alarm": 8, "pay": 8, "seconds": 7, "minutes": 7, "hours": 7,
+        "evening": 8, "dial4": 7, "dial8": 8, "dial14": 6, "note5": 7, "note10": 7,
+    },
+}  # fmt: skip
+"""Prompts of each level among the held-out ones: nearer to an even spread, so harder than the pool."""
+
+CARELESS = 0.9
+"""A wording is careless if its demonstrations are right less often than this."""
 
 
-def compose(seed: int, *, scale: float = 1.0, apart_from: frozenset[str] = frozenset()) -> list[Task]:
-    """Tasks in the proportions of COUNTS, in random order, without the prompts in `apart_from`.
+def compose(
+    counts: Mapping[str, Mapping[str, int]],
+    seed: int,
+    *,
+    careless_kept: float = 1.0,
+    apart_from: frozenset[str] = frozenset(),
+) -> list[Task]:
+    """Tasks of each level as `counts` says, in random order, without the prompts in `apart_from`.
+
+    Of the tasks in a careless wording only the share `careless_kept` is taken.
 
     Raises:
         ValueError: a level has too few different prompts to fill its count.
     """
-    random = Random(seed)
+    random, choice = Random(seed), Random(seed)
     seen, tasks = set(apart_from), []
-    for family, levels in COUNTS.items():
+    for family, levels in counts.items():
         for level, count in levels.items():
-            wanted = round(count * scale)
-            for _ in range(100 * wanted):
+            wanted = count
+            for _ in range(100 * count):
                 task = FAMILIES[family].make_task(level, random)
-                if task.prompt not in seen:
+                kept = task.odds > CARELESS or choice.random() < careless_kept
+                if kept and task.prompt not in seen:
                     seen.add(task.prompt)
                     tasks.append(task)
                     wanted -= 1
@@ -60,12 +106,21 @@ def compose(seed: int, *, scale: float = 1.0, apart_from: frozenset[str] = froze
 
 def held_out() -> list[Task]:
     """The prompts that neither the warm start nor GRPO ever sees."""
-    return compose(1, scale=0.1)
+    return compose(HELD_OUT, 1)
 
 
-def training_pool() -> list[Task]:
+def training_set() -> list[Task]:
     """The prompts that GRPO draws from."""
-    return compose(2, apart_from=frozenset(task.prompt for task in held_out()))
+    return compose(TRAINED_ON, 2, careless_kept=0.5, apart_from=prompts(held_out()))
+
+
+def pool() -> list[Task]:
+    """The prompts to refresh against."""
+    return compose(POOL, 3, careless_kept=0.5, apart_from=prompts(held_out()))
+
+
+def prompts(tasks: list[Task]) -> frozenset[str]:
+    return frozenset(task.prompt for task in tasks)
 
 
 DEMONSTRATED: Mapping[str, Mapping[str, int]] = {

@@ -16,9 +16,9 @@ from random import Random
 import torch
 import torch.nn.functional as F
 
-from data_samples.tiny_policy.make.checkpoint import EOS, PAD, VOCABULARY, encode, encode_prompt, save
+from data_samples.tiny_policy.make.checkpoint import EOS, PAD, VOCABULARY, encode, encode_prompt, load, save
 from data_samples.tiny_policy.make.model import Policy, Shape
-from data_samples.tiny_policy.make.pools import held_out, stream
+from data_samples.tiny_policy.make.pools import held_out, prompts, stream
 from data_samples.tiny_policy.make.tasks import demonstrate
 
 IGNORED = -100
@@ -28,7 +28,7 @@ IGNORED = -100
 def batches(seed: int, rows: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Endless batches of (ids, targets) [rows, length], rows of like length together."""
     random = Random(seed)
-    tasks = stream(random, apart_from=frozenset(task.prompt for task in held_out()))
+    tasks = stream(random, apart_from=prompts(held_out()))
     while True:
         examples = []
         for _ in range(8 * rows):
@@ -51,10 +51,8 @@ def collate(examples: list[tuple[list[int], list[int]]]) -> tuple[torch.Tensor, 
     return ids, targets
 
 
-def warm_start(*, steps: int, rows: int, rate: float, seed: int) -> Policy:
-    """The policy after `steps` steps on `rows` demonstrations each; `rate` falls over the last quarter."""
-    torch.manual_seed(seed)
-    policy = Policy(Shape(vocabulary=len(VOCABULARY)))
+def warm_start(policy: Policy, *, steps: int, rows: int, rate: float, seed: int) -> None:
+    """Takes `steps` steps on `rows` demonstrations each; `rate` falls over the last quarter."""
     optimiser = torch.optim.AdamW(policy.parameters(), lr=rate, betas=(0.9, 0.97), weight_decay=0.01)
     started = time.monotonic()
     for step, (ids, targets) in zip(range(1, steps + 1), batches(seed, rows), strict=False):
@@ -68,12 +66,12 @@ def warm_start(*, steps: int, rows: int, rate: float, seed: int) -> Policy:
             print(
                 f"warm start {step}: loss {loss.item():.4f}, {time.monotonic() - started:.0f} s", flush=True
             )
-    return policy
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("data_samples/tiny_policy"))
+    parser.add_argument("--start", type=Path, help="a checkpoint to go on from")
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--rows", type=int, default=16)
     parser.add_argument("--rate", type=float, default=3e-3)
@@ -81,7 +79,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    policy = warm_start(steps=options.steps, rows=options.rows, rate=options.rate, seed=options.seed)
+    torch.manual_seed(options.seed)
+    policy = load(options.start) if options.start else Policy(Shape(vocabulary=len(VOCABULARY)))
+    warm_start(policy, steps=options.steps, rows=options.rows, rate=options.rate, seed=options.seed)
     save(policy, options.out / "step_0")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data_samples.tiny_policy.make.pools import held_out, training_pool
+from data_samples.tiny_policy.make.pools import held_out, pool
 from data_samples.tiny_policy.make.tasks import Task
 
 MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
@@ -65,10 +65,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("data_samples/tiny_policy"))
     out: Path = parser.parse_args().out
-    pool, unseen = training_pool(), held_out()
-    write(out / "pool.parquet", [verl_row(task, "train", i) for i, task in enumerate(pool)], VERL)
+    tasks, unseen = pool(), held_out()
+    write(out / "pool.parquet", [verl_row(task, "train", i) for i, task in enumerate(tasks)], VERL)
     write(out / "heldout.parquet", [verl_row(task, "test", i) for i, task in enumerate(unseen)], VERL)
-    write(out / "pool_trl.parquet", [trl_row(task) for task in pool[:TRL_PROMPTS]], TRL)
+    write(out / "pool_trl.parquet", [trl_row(task) for task in tasks[:TRL_PROMPTS]], TRL)
 
 
 if __name__ == "__main__":
