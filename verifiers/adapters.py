@@ -63,9 +63,9 @@ class FunctionVerifier:
         """The verdict on `response`; the text of its prompt may lie in the reference under `prompt`."""
         call = {"plain": _call_plain, "trl": _call_trl, "verl": _call_verl}[self.form]
         try:
-            return _verdict(call(self.function, response, reference, self.data_source), self.name)
+            return _verdict(call(self.function, response, reference, self.data_source))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - other people's code may raise anything
-            return verifier_error(f"{self.name} raised {type(error).__name__}: {error}")
+            return verifier_error(f"raised {type(error).__name__}: {error}")
 
 
 def find(target: str, *, data_source: str = "") -> Verifier:
@@ -219,10 +219,10 @@ async def _wait(result: Awaitable[object]) -> object:
 # ---- what comes back, and where functions come from
 
 
-def _verdict(result: Any, name: str) -> Verdict:
+def _verdict(result: Any) -> Verdict:
     if isinstance(result, Verdict):
         return result
-    said = f"{name} returned {result!r:.100}"
+    said = f"returned {result!r:.100}"
     if isinstance(result, Mapping):  # verl: the score, and what is to be logged beside it
         result = result.get("score")
     if result is None or isinstance(result, str | bytes):

@@ -29,8 +29,6 @@ _TITLES: Mapping[Fault, str] = {
     "hung": "Hung: no verdict by the deadline, twice",
     "unstable": "Unstable: another answer to the same response when asked again",
 }
-MOST_SHOWN = 110
-"""Characters of what was answered; --json has all of it."""
 
 
 def render_audit(report: AuditReport) -> RenderableType:
@@ -61,11 +59,18 @@ def _figure(count: int) -> str:
 
 
 def _finding(finding: Finding) -> RenderableType:
-    answered = finding.answered
-    if len(answered) > MOST_SHOWN:
-        answered = answered[: MOST_SHOWN - 1] + "…"
-    lines = Text.assemble(finding.case, "\n", f"  {finding.why}\n", (f"  answered {answered}", "dim"))
-    return Padding(lines, (0, 0, 0, 2))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column()
+    grid.add_row("why", Text(finding.why))
+    for label in ("reference", "response", "answered"):
+        grid.add_row(label, Text(_line(getattr(finding, label)), no_wrap=True, overflow="ellipsis"))
+    return Group(Text(f"  {finding.case}"), Padding(grid, (0, 0, 0, 4), expand=False))
+
+
+def _line(text: str) -> str:
+    """`text` in one line."""
+    return " ".join(text.removeprefix("```python").removesuffix("```").split()) or "(nothing)"
 
 
 def _conclusion(report: AuditReport) -> str:

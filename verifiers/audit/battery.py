@@ -7,7 +7,8 @@ In: `cases/<kind>/prompts.toml` and one file for each family of cases. Out: `Cas
                      response = "…"           the response as it is
                      code = "…"               Python, put into a fenced block
                      grown = {head, unit, times, tail}   a response too long to write out
-                     and what differs from the defaults: prompt, answer, expected, bar, hostile
+                     and what differs from the defaults: prompt, answer, expected, bar,
+                     hostile, lasting
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Case:
     """Correctness above which the response counts as accepted."""
     hostile: bool = False
     """It takes more than its share of the machine, or writes to what is not its own, unless it is jailed."""
+    lasting: bool = False
+    """It changes the process that it runs in, which is then not to judge other cases."""
 
     @property
     def family(self) -> str:
@@ -91,6 +94,7 @@ def _case(kind: Kind, name: str, given: Mapping[str, Any], prompts: Mapping[str,
         why=given["why"],
         bar=given.get("bar", BAR),
         hostile=given.get("hostile", False),
+        lasting=given.get("lasting", False),
     )
 
 
