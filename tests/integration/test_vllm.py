@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -59,8 +60,19 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     ) as run:
         result, notes = run.communicate(timeout=800)
     assert run.returncode == 0, notes
-    left = subprocess.run(["pgrep", "--session", str(run.pid)], capture_output=True, text=True, check=False)
-    return Done(folder / "out", json.loads(result), notes, left.stdout)
+    return Done(folder / "out", json.loads(result), notes, left_running(run.pid))
+
+
+def left_running(session: int) -> str:
+    """What of a session still runs when it has had a few seconds to end."""
+    for _ in range(50):
+        left = subprocess.run(
+            ["pgrep", "--list-full", "--session", str(session)], capture_output=True, text=True, check=False
+        )
+        if not left.stdout:
+            break
+        time.sleep(0.1)
+    return left.stdout
 
 
 def test_every_rollout_is_there_once_and_judged_by_its_verifier(done) -> None:
