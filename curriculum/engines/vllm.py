@@ -113,6 +113,7 @@ class VllmEngine:
             "logprobs_mode": "processed_logprobs",
             "trust_remote_code": self._config.trust_remote_code,
             "disable_log_stats": True,
+            "use_tqdm_on_load": False,  # there is a view already
             **(_cpu_defaults(self._config.vllm) if current_platform.is_cpu() else {}),
             **self._config.vllm,
         }
