@@ -18,11 +18,6 @@ WORDINGS = (
 )
 """How a question is put, and how often its demonstrations are right: five teachers, most of them careless."""
 
-LEVELS = (
-    "sum1", "sum2", "sum3", "sum5", "minus2", "minus3", "times11", "times21", "times22", "times33",
-    "chain3", "chain4", "chain5", "chain6", "chain7", "chain9",
-)  # fmt: skip
-
 
 def make_task(level: str, random: Random) -> Task:
     """A random task of `level`; `sum3` adds two numbers of three digits, `chain5` adds five small ones."""

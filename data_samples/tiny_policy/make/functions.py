@@ -19,8 +19,6 @@ WORDINGS = (
 )
 """How a function is asked for, and how often its demonstrations are right."""
 
-LEVELS = ("text", "ops1", "ops2", "ops3", "ops4", "ops6", "items1", "items2")
-
 TEXT = {
     "first {} letters": "s[:{}]",
     "last {} letters": "s[-{}:]",

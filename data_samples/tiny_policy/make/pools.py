@@ -32,17 +32,17 @@ TRAINED_ON: Mapping[str, Mapping[str, int]] = {
 
 POOL: Mapping[str, Mapping[str, int]] = {
     "arithmetic": {
-        "sum1": 80, "sum2": 40, "sum3": 20, "sum5": 60, "minus2": 30, "minus3": 40, "times11": 300,
-        "times21": 40, "times22": 60, "times33": 200, "chain3": 80, "chain4": 120, "chain5": 320,
+        "sum1": 80, "sum2": 40, "sum3": 20, "sum5": 60, "minus2": 30, "minus3": 40, "times11": 330,
+        "times21": 40, "times22": 60, "times33": 180, "chain3": 60, "chain4": 80, "chain5": 200,
         "chain6": 40, "chain7": 20, "chain9": 10,
     },
     "functions": {
-        "text": 120, "ops1": 40, "ops2": 160, "ops3": 480, "ops4": 40, "ops6": 40,
-        "items1": 60, "items2": 60,
+        "text": 125, "ops1": 75, "ops2": 60, "ops3": 680, "ops4": 40, "ops6": 40,
+        "items1": 30, "items2": 30,
     },
     "tools": {
-        "weather": 330, "alarm": 60, "pay": 60, "seconds": 60, "minutes": 20, "hours": 20,
-        "evening": 220, "dial4": 40, "dial8": 60, "dial14": 10, "note5": 250, "note10": 10,
+        "weather": 240, "alarm": 70, "pay": 40, "seconds": 40, "minutes": 20, "hours": 20,
+        "evening": 260, "dial4": 40, "dial8": 40, "dial14": 10, "note5": 360, "note10": 10,
     },
 }  # fmt: skip
 """Prompts of each level in the pool: fewer of the levels that training soon solves."""

@@ -14,21 +14,6 @@ from data_samples.tiny_policy.make.tasks import Task
 WORDINGS = (("{}.", 1.0), ("Please {}.", 0.95), ("Can you {}?", 0.5), ("I want to {}", 0.05))
 """How a call is asked for, and how often its demonstrations are right."""
 
-LEVELS = (
-    "weather",
-    "alarm",
-    "pay",
-    "seconds",
-    "minutes",
-    "hours",
-    "evening",
-    "dial4",
-    "dial8",
-    "dial14",
-    "note5",
-    "note10",
-)
-
 CITIES = (
     "Paris", "Rome", "Oslo", "Lima", "Cairo", "Delhi", "Quito", "Tokyo",
     "Seoul", "Berlin", "Madrid", "Dublin", "Vienna", "Prague", "Athens", "Havana",
