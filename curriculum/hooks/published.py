@@ -1,0 +1,162 @@
+"""A published set as compact columns: what a sampler needs of 5 million prompts, and nothing of their text.
+
+In: an output folder (its newest set) or a refresh folder. Out: `PublishedSet`, whose row i is row i of
+the train shards, read one after the other. About 60 bytes a prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from curriculum.errors import UsageError
+from curriculum.hooks.ids import IdIndex, parse_column
+from curriculum.hooks.manifest import Source, find_source
+
+Floats: TypeAlias = NDArray[np.float32]
+
+_HARD_RESERVE = "keep_hard_reserve"
+_BATCH_ROWS = 2**17
+_NUMBERS = {"weight": np.float32, "pass_rate": np.float32, "p_mixed": np.float32, "max_tokens": np.int32}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedSet:
+    """The prompts of one refresh, a row each; arrays of one length."""
+
+    source: Source
+    ids: IdIndex
+    weight: Floats  # mean 1 in the set
+    pass_rate: Floats  # posterior mean
+    p_mixed: Floats  # chance that a group of the trainer's size varies
+    alpha: Floats  # the posterior Beta of a prompt's pass rate
+    beta: Floats
+    max_tokens: NDArray[np.int32]  # length cap
+    domain: NDArray[np.uint16]  # an index into `domains`
+    domains: tuple[str, ...]
+    hard_reserve: NDArray[np.bool_]  # kept as likely to be solved, though no rollout was right
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def learnability(self) -> Floats:
+        """E[p(1-p)] = ab / ((a+b)(a+b+1)); exact, as alpha and beta keep the posterior's two moments."""
+        total = self.alpha + self.beta
+        return np.asarray(self.alpha * self.beta / (total * (total + 1)), dtype=np.float32)
+
+
+def open_published(folder: Path) -> PublishedSet:
+    """Reads the set of a refresh folder, or the newest set of an output folder.
+
+    Raises:
+        UsageError: there is none; a file is missing, cut short or not what the manifest says.
+    """
+    source = find_source(folder)
+    rows = source.rows("train")
+    numbers = {name: np.empty(rows, dtype=dtype) for name, dtype in _NUMBERS.items()}
+    words = np.empty((rows, 2), dtype=np.uint64)
+    domain = np.empty(rows, dtype=np.uint16)
+    codes: dict[str, int] = {}
+    start = 0
+    for batch in _read(source, "train", ["prompt_id", "domain", *_NUMBERS]):
+        here = slice(start, start + batch.num_rows)
+        words[here] = parse_column(batch["prompt_id"], where=f"{source.folder}/train")
+        domain[here] = _codes(batch["domain"], codes)
+        for name, column in numbers.items():
+            column[here] = batch[name].to_numpy(zero_copy_only=False)
+        start += batch.num_rows
+    ids = IdIndex(words, where=f"{source.folder}/train")
+    del words
+    alpha, beta = _posteriors(source, ids)
+    return PublishedSet(
+        source=source,
+        ids=ids,
+        alpha=alpha,
+        beta=beta,
+        domain=domain,
+        domains=tuple(codes),
+        hard_reserve=_hard_reserve(source, ids),
+        weight=numbers["weight"],
+        pass_rate=numbers["pass_rate"],
+        p_mixed=numbers["p_mixed"],
+        max_tokens=numbers["max_tokens"].astype(np.int32, copy=False),
+    )
+
+
+def _read(source: Source, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """The columns of a table, a batch at a time, from the files that the manifest names."""
+    repeated = [column for column in columns if column in ("domain", "decision")]
+    for path, rows in source.tables[table]:
+        try:
+            with pq.ParquetFile(path, read_dictionary=repeated) as file:
+                if file.metadata.num_rows != rows:
+                    raise UsageError(
+                        f"a shard has {file.metadata.num_rows} rows, the manifest says {rows}",
+                        where=str(path),
+                        do="copy the refresh folder again",
+                    )
+                yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
+        except FileNotFoundError as error:
+            raise UsageError(
+                "a file that the manifest names is missing",
+                where=str(path),
+                do="copy the refresh folder again",
+            ) from error
+        except (pa.ArrowInvalid, KeyError) as error:
+            raise UsageError(
+                "a file of the refresh cannot be read",
+                where=f"{path}: {error}",
+                do="copy the refresh folder again",
+            ) from error
+
+
+def _codes(column: pa.Array[Any], codes: dict[str, int]) -> NDArray[np.uint16]:
+    """The column as indices into `codes`, which grows as domains are met."""
+    names, places = _dictionary(column)
+    own = np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.uint16)
+    return np.asarray(own[places])
+
+
+def _dictionary(column: pa.Array[Any]) -> tuple[list[str], NDArray[np.int32]]:
+    """The distinct values of a column of strings, and the place of each entry among them."""
+    if not isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_encode()
+    return [str(name) for name in column.dictionary.to_pylist()], column.indices.to_numpy()
+
+
+def _posteriors(source: Source, ids: IdIndex) -> tuple[Floats, Floats]:
+    """alpha and beta of every row, from the groups."""
+    both = np.full((2, len(ids)), np.nan, dtype=np.float32)
+    for batch in _read(source, "groups", ["prompt_id", "alpha", "beta"]):
+        rows = ids.find(parse_column(batch["prompt_id"], where=f"{source.folder}/groups.parquet"))
+        here = rows >= 0
+        for side, name in enumerate(("alpha", "beta")):
+            both[side, rows[here]] = batch[name].to_numpy(zero_copy_only=False)[here]
+    if missing := int(np.isnan(both[0]).sum()):
+        raise UsageError(
+            f"{missing} prompts of the set have no group",
+            where=f"{source.folder}/groups.parquet",
+            do="publish the set again with `curriculum refresh`",
+        )
+    return both[0], both[1]
+
+
+def _hard_reserve(source: Source, ids: IdIndex) -> NDArray[np.bool_]:
+    """Which rows are of the hard reserve, from the decisions."""
+    hard = np.zeros(len(ids), dtype=np.bool_)
+    for batch in _read(source, "decisions", ["prompt_id", "decision"]):
+        names, places = _dictionary(batch["decision"])
+        if _HARD_RESERVE not in names:
+            continue
+        chosen = batch["prompt_id"].filter(pa.array(places == names.index(_HARD_RESERVE)))
+        found = ids.find(parse_column(chosen, where=f"{source.folder}/decisions.parquet"))
+        hard[found[found >= 0]] = True
+    return hard

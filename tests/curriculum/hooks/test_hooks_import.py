@@ -1,0 +1,50 @@
+"""The hook inside other people's processes: light, and free of names that they may use."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import curriculum.hooks
+
+FOLDER = Path(curriculum.hooks.__file__).parent
+HEAVY = {
+    "polars",
+    "torch",
+    "vllm",
+    "sklearn",
+    "datasets",
+    "verifiers",
+    "pipelines",
+    "transformers",
+    "pydantic",
+}
+
+
+def test_importing_loads_nothing_heavy():
+    code = f"import sys, curriculum.hooks; print(*sorted({HEAVY!r} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ""
+
+
+def test_importing_takes_less_than_half_a_second():
+    code = "import time; t = time.process_time(); import curriculum.hooks; print(time.process_time() - t)"
+    runs = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        for _ in range(3)
+    ]
+    assert min(runs) < 0.5
+
+
+def test_no_module_imports_anything_heavy_even_inside_a_function():
+    for path in FOLDER.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.partition(".")[0] for name in names} & HEAVY, path.name
+            assert "curriculum.manifest" not in names
+
+
+def test_what_is_exported_exists():
+    assert curriculum.hooks.__all__ == sorted(curriculum.hooks.__all__)
+    assert all(hasattr(curriculum.hooks, name) for name in curriculum.hooks.__all__)
