@@ -26,7 +26,6 @@ import math
 import os
 import time
 from collections.abc import Sequence
-from io import BufferedWriter
 from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
@@ -56,7 +55,7 @@ class Evidence:
         solved_at: float = 1.0,
         truncated: Literal["wrong", "excluded"] = "wrong",
     ) -> None:
-        """Nothing is opened before the first observation.
+        """Nothing is written before the first observation. A loss of power may cost the last ten seconds.
 
         Args:
             folder: where the files go; None keeps nothing.
@@ -77,24 +76,17 @@ class Evidence:
         self._solved_at = solved_at
         self._drop_truncated = truncated == "excluded"
         self._merger = GroupMerger(group_size)
-        self._file: BufferedWriter | None = None
+        self._path: Path | None = None
         self._synced = 0.0
 
     def use(self, published: PublishedSet) -> None:
         """Counts for another set from now on, in a file of its own."""
-        self.close()
         self._published = published
+        self._path = None
         self._counts = np.zeros((2, 0), dtype=np.float32)
         self.observed = 0
         self.unknown = 0
         """Prompts of observations, and how many of them the set does not have."""
-
-    def close(self) -> None:
-        """Makes what was written durable; the next observation opens a new file."""
-        if self._file is not None:
-            os.fsync(self._file.fileno())
-            self._file.close()
-            self._file = None
 
     def posterior(self) -> tuple[Floats, Floats]:
         """alpha and beta of every prompt of the set, with what was observed."""
@@ -152,13 +144,14 @@ class Evidence:
         if self._folder is None:
             return
         try:
-            if self._file is None:
-                self._file = self._open(self._folder)
-            self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-            self._file.flush()
-            if time.monotonic() - self._synced > _SYNC_SECONDS:
-                os.fsync(self._file.fileno())
-                self._synced = time.monotonic()
+            if self._path is None:
+                self._path = self._begin(self._folder)
+            with self._path.open("ab") as file:
+                file.write(_json_line(line))
+                file.flush()
+                if time.monotonic() - self._synced > _SYNC_SECONDS:
+                    os.fsync(file.fileno())
+                    self._synced = time.monotonic()
         except OSError as error:
             raise UsageError(
                 f"evidence cannot be written: {error.strerror}",
@@ -166,20 +159,24 @@ class Evidence:
                 do="make room there, or pass evidence=Evidence(None) to train without keeping any",
             ) from error
 
-    def _open(self, folder: Path) -> BufferedWriter:
+    def _begin(self, folder: Path) -> Path:
         source = self._published.source
         folder = folder / source.refresh_id
         folder.mkdir(parents=True, exist_ok=True)
-        name = f"{self._header['rank']:05d}-{os.getpid()}-{uuid4().hex[:8]}.jsonl"
-        file = (folder / name).open("xb")
+        path = folder / f"{self._header['rank']:05d}-{os.getpid()}-{uuid4().hex[:8]}.jsonl"
         header = {
             **self._header,
             "refresh_id": source.refresh_id,
             "manifest": source.manifest_hash,
             "checkpoint": source.checkpoint,
         }
-        file.write(json.dumps(header, separators=(",", ":")).encode() + b"\n")
-        return file
+        with path.open("xb") as file:
+            file.write(_json_line(header))
+        return path
+
+
+def _json_line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
 def _line(

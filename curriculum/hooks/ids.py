@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ Words: TypeAlias = NDArray[np.uint64]
 Rows: TypeAlias = NDArray[np.int64]
 
 _DIGITS = 32
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 def parse_ids(ids: Sequence[str], *, where: str) -> Words:
@@ -79,7 +80,7 @@ class IdIndex:
         """
         self.leading = np.ascontiguousarray(words[:, 0])
         self.trailing = np.ascontiguousarray(words[:, 1])
-        order = np.argsort(self.leading, kind="stable")
+        order = np.argsort(self.leading)
         self._sorted = self.leading[order]
         self._order = order.astype(np.int32)
         twins = np.flatnonzero(self._sorted[1:] == self._sorted[:-1])
@@ -102,18 +103,13 @@ class IdIndex:
 
     def find(self, words: Words) -> Rows:
         """The row of each id, -1 where there is none."""
-        found = np.full(len(words), -1, dtype=np.int64)
-        at = np.searchsorted(self._sorted, words[:, 0])
-        open_ = np.arange(len(words))
-        while open_.size:  # once, but for ids whose leading halves are equal
-            inside = at[open_] < self._sorted.size
-            open_ = open_[inside]
-            open_ = open_[self._sorted[at[open_]] == words[open_, 0]]
-            rows = self._order[at[open_]].astype(np.int64)
-            match = self.trailing[rows] == words[open_, 1]
-            found[open_[match]] = rows[match]
-            open_ = open_[~match]
-            at[open_] += 1
+        leading, trailing = np.ascontiguousarray(words[:, 0]), words[:, 1]
+        found = self.find_leading(leading)
+        other = np.flatnonzero((found >= 0) & (self.trailing[found] != trailing))
+        for at in other.tolist():  # an id whose leading half is also that of another
+            run = slice(*(np.searchsorted(self._sorted, leading[at], side=side) for side in _SIDES))
+            rows = self._order[run]
+            found[at] = next((row for row in rows.tolist() if self.trailing[row] == trailing[at]), -1)
         return found
 
     def find_leading(self, leading: Words) -> Rows:

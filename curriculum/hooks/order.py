@@ -139,7 +139,7 @@ def draw(
     queues = []
     for stratum in places:
         rows = np.flatnonzero(free if stratum.members is None else free & stratum.members).astype(np.int32)
-        queues.append(rows[np.argsort(keys[rows], kind="stable")])
+        queues.append(rows[np.argsort(keys[rows])])
     count = min(queue.size // stratum.places for queue, stratum in zip(queues, places, strict=True))
     parts, rest = [], [_NOTHING]
     for queue, stratum in zip(queues, places, strict=True):

@@ -61,7 +61,6 @@ def test_rollouts_move_the_posterior_at_once(small, evidence):
 
 def test_what_is_kept_says_what_it_was_made_with(small, evidence):
     evidence.observe([small.ids[0]] * 2, [1.0, None], lengths=[10, 20], truncated=[False, True], step=7)
-    evidence.close()
     [header], [call] = lines(small.out)
     source = open_published(small.folder).source
     assert header["format"] == "curriculum-evidence"
@@ -88,7 +87,6 @@ def test_a_group_split_over_calls_and_ranks_adds_up(small):
         own.use(published)
         for _ in range(2):
             own.observe([small.ids[0], small.ids[1]], [float(rank), 0.0], step=1)
-        own.close()
     headers, calls = lines(small.out)
     assert sorted(header["rank"] for header in headers) == [0, 1]
     n, s = Counter(), Counter()
@@ -124,7 +122,6 @@ def test_each_set_has_a_file_of_its_own(small, publish):
     new = publish(small.out, "step_9", list(range(50, 150)))
     run.swap(new.folder)
     run.observe([small.ids[0]], [1.0])
-    run.evidence.close()
     headers, _ = lines(small.out)
     assert sorted(header["refresh_id"] for header in headers) == ["step_0-00000000", "step_9"]
 
@@ -132,7 +129,6 @@ def test_each_set_has_a_file_of_its_own(small, publish):
 def test_prompts_that_the_set_does_not_have_are_kept_and_counted_apart(small, evidence):
     evidence.observe(["f" * 32, small.ids[0]], [1.0, 1.0])
     assert (evidence.observed, evidence.unknown) == (2, 1)
-    evidence.close()
     assert "f" * 32 in lines(small.out)[1][0]["prompt_id"]
 
 
@@ -140,7 +136,6 @@ def test_truncated_rollouts_are_left_out_where_the_trainer_masks_them(small):
     masked = kept(small, truncated="excluded")
     masked.use(open_published(small.folder))
     masked.observe([small.ids[0]] * 3, [0.0, 0.0, 1.0], truncated=[True, True, False])
-    masked.close()
     [call] = lines(small.out)[1]
     assert (call["n"], call["s"], call["unjudged"]) == ([1], [1], [2])
 

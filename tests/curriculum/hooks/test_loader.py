@@ -10,6 +10,12 @@ stateful = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdat
 torch = pytest.importorskip("torch")
 
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This DataLoader will create 4 worker:UserWarning"),
+    pytest.mark.filterwarnings("ignore:'set_vital' is deprecated:UserWarning"),  # torchdata 0.11
+]
+
+
 class Rows:
     """A data set that gives back what it is asked for."""
 
@@ -21,12 +27,13 @@ class Rows:
 
 
 def loader_of(written, workers, rank=0):
-    run = CurriculumSampler(
-        written.folder, Recipe(batch_size=8), evidence=Evidence(None), rank=rank, world_size=2
+    recipe = Recipe(batch_size=8)
+    run = CurriculumSampler(written.folder, recipe, evidence=Evidence(None), rank=rank, world_size=2)
+    rows = LoaderSampler(run)
+    loader = stateful.StatefulDataLoader(
+        Rows(), batch_size=4, sampler=rows, num_workers=workers, collate_fn=list
     )
-    return run, stateful.StatefulDataLoader(
-        Rows(), batch_size=4, sampler=LoaderSampler(run), num_workers=workers, collate_fn=list
-    )
+    return run, loader
 
 
 def train(run, loader, steps):
