@@ -225,6 +225,8 @@ def _verdict(result: Any) -> Verdict:
     said = f"returned {result!r:.100}"
     if isinstance(result, Mapping):  # verl: the score, and what is to be logged beside it
         result = result.get("score")
+    elif isinstance(result, tuple) and result:  # verl's own graders of code: the score, and metadata
+        result = result[0]
     if result is None or isinstance(result, str | bytes):
         return verifier_error(f"{said}, not a number")
     try:

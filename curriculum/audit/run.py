@@ -49,6 +49,8 @@ class AuditOptions:
     """A registered name, `module:attribute` or `file.py:attribute`: a verifier or a reward function."""
     kind: Kind | None = None
     """Which battery; None: told by the name."""
+    families: tuple[str, ...] = ()
+    """Only these families of cases; empty: all."""
     hostile: bool = False
     """Also responses that hog the machine, for verifiers not known to jail what they run."""
     deadline_s: float = 10.0
@@ -67,7 +69,7 @@ def audit(options: AuditOptions, *, on_progress: Callable[[int, int], None] | No
         on_progress: called a few times a second with the cases judged and all cases.
 
     Raises:
-        UsageError: the verifier cannot be had, or its kind cannot be told.
+        UsageError: the verifier cannot be had, its kind cannot be told, or there is no such family.
         EngineError: workers cannot be started.
     """
     began = time.monotonic()
@@ -75,7 +77,7 @@ def audit(options: AuditOptions, *, on_progress: Callable[[int, int], None] | No
     target = _absolute(options.verifier)
     verifier = _find(target)
     kind = options.kind or kind_of(options.verifier, verifier.name)
-    everything = battery(kind)
+    everything = _chosen(battery(kind), options.families)
     cases = [case for case in everything if ours or options.hostile or not case.hostile]
     findings: list[Finding] = []
     begun = 0
@@ -129,6 +131,14 @@ def _find(target: str) -> Verifier:
         raise UsageError(str(error), do=do) from error
 
 
+def _chosen(cases: list[Case], families: Sequence[str]) -> list[Case]:
+    known = sorted({case.family for case in cases})
+    for family in families:
+        if family not in known:
+            raise UsageError(f"no family of cases is called {family!r}", do=f"known: {', '.join(known)}")
+    return [case for case in cases if case.family in (families or known)]
+
+
 def _groups(cases: Sequence[Case], kind: Kind, *, ours: bool) -> list[list[Case]]:
     """The cases that share their workers."""
     groups: dict[str, list[Case]] = {}
@@ -149,4 +159,4 @@ def _count(cases: Sequence[Case], findings: Sequence[Finding]) -> tuple[FamilyCo
     faults: dict[str, Counter[Fault]] = {family: Counter() for family in sizes}
     for finding in findings:
         faults[finding.case.partition("/")[0]][finding.fault] += 1
-    return tuple(FamilyCount(family, size, faults[family]) for family, size in sorted(sizes.items()))
+    return tuple(FamilyCount(family, size, dict(faults[family])) for family, size in sorted(sizes.items()))

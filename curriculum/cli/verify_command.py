@@ -39,12 +39,21 @@ WRONGLY_ACCEPTED = 1
 @click.option("--out", type=click.Path(path_type=Path), help="Write the judged rows, .parquet or .jsonl.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: one a core, at most 16]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("--audit", "auditing", is_flag=True, help="Audit --verifier; there is no FILE then.")
-@click.option("--kind", type=click.Choice(KINDS), help="What to throw at it.  [default: told by its name]")
-@click.option("--strict", is_flag=True, help="Exit with 1 if the audit finds anything wrongly accepted.")
-@click.option("--hostile", is_flag=True, help="Also what hogs the machine when it is not jailed.")
-@click.option("--deadline", type=click.FloatRange(min=0.1), default=10.0, show_default=True, help="Seconds.")
-@click.option("--data-source", metavar="NAME", help="What an audited verl function is told.")
+@click.option("--audit", "auditing", is_flag=True, help="Audit --verifier; there is no FILE.")
+@click.option("--kind", type=click.Choice(KINDS), help="Audit: the battery.  [default: told by the name]")
+@click.option(
+    "--family", "families", multiple=True, metavar="NAME", help="Audit: only these.  [default: all families]"
+)
+@click.option("--strict", is_flag=True, help="Audit: exit with 1 if anything is wrongly accepted.")
+@click.option("--hostile", is_flag=True, help="Audit: also what hogs a machine without a jail.")
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    help="Audit: seconds for one response.",
+)
+@click.option("--data-source", metavar="NAME", help="Audit: what a verl function is told.")
 def command(
     file: str | None,
     *,
@@ -56,6 +65,7 @@ def command(
     as_json: bool,
     auditing: bool,
     kind: Kind | None,
+    families: tuple[str, ...],
     strict: bool,
     hostile: bool,
     deadline: float,
@@ -77,7 +87,7 @@ def command(
 
     \b
     Exit codes of an audit: 0 with a report, whatever it says; with --strict 1 if anything was wrongly
-    accepted; 2 if the verifier cannot be had.
+    accepted; 2 if the verifier cannot be had, 4 if workers cannot be started.
 
     \b
     Example:
@@ -93,6 +103,7 @@ def command(
         asked = AuditOptions(
             verifier=verifier,
             kind=kind,
+            families=families,
             hostile=hostile,
             deadline_s=deadline,
             workers=workers or 0,
@@ -100,7 +111,7 @@ def command(
         )
         _audit(asked, strict=strict, as_json=as_json)
         return
-    if file is None or kind or strict or hostile or data_source:
+    if file is None or kind or families or strict or hostile or data_source:
         raise click.UsageError("name a FILE of responses, or --audit a --verifier")
     options = VerifyOptions(
         verifier=verifier,

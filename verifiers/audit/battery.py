@@ -13,6 +13,7 @@ In: `cases/<kind>/prompts.toml` and one file for each family of cases. Out: `Cas
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -108,13 +109,17 @@ def _response(given: Mapping[str, Any], prompt: str) -> str:
 
 
 def _apps_form(reference: Mapping[str, Any]) -> dict[str, Any]:
-    """The same tests as APPS and verl write them, beside our own keys: `inputs`, `outputs`, `fn_name`."""
+    """The same tests as APPS and verl write them, beside our own keys: `inputs`, `outputs`, `fn_name`.
+
+    Arguments are JSON, one a line. Assertions have no such form.
+    """
     tests = reference["tests"]
-    if all(test["kind"] == "io" for test in tests):
+    if tests[0]["kind"] == "io":
         return {"inputs": [test["stdin"] for test in tests], "outputs": [test["stdout"] for test in tests]}
-    calls = [test for test in tests if test["kind"] == "call"]
-    return {
-        "inputs": [test["args"] for test in calls],
-        "outputs": [test["expected"] for test in calls],
-        "fn_name": reference["entry_point"],
-    }
+    if tests[0]["kind"] == "call":
+        return {
+            "inputs": ["\n".join(map(json.dumps, test["args"])) for test in tests],
+            "outputs": [json.dumps(test["expected"]) for test in tests],
+            "fn_name": reference["entry_point"],
+        }
+    return {}
