@@ -75,7 +75,7 @@ def open_published(folder: Path) -> PublishedSet:
         words[here] = parse_column(batch["prompt_id"], where=f"{source.folder}/train")
         domain[here] = _codes(batch["domain"], codes)
         for name, column in numbers.items():
-            column[here] = batch[name].to_numpy(zero_copy_only=False)
+            column[here] = _numbers(batch[name])
         start += batch.num_rows
     ids = IdIndex(words, where=f"{source.folder}/train")
     del words
@@ -159,11 +159,16 @@ def _codes(column: pa.Array[Any], codes: dict[str, int]) -> NDArray[np.uint16]:
     return np.asarray(own[places])
 
 
+def _numbers(column: pa.Array[Any]) -> NDArray[Any]:
+    """A column as numpy sees it, null as NaN. Arrow's own to_numpy would import pandas."""
+    return np.from_dlpack(column.fill_null(np.nan) if column.null_count else column)
+
+
 def _dictionary(column: pa.Array[Any]) -> tuple[list[str], NDArray[np.int32]]:
     """The distinct values of a column of strings, and the place of each entry among them."""
     if not isinstance(column, pa.DictionaryArray):
         column = column.dictionary_encode()
-    return [str(name) for name in column.dictionary.to_pylist()], column.indices.to_numpy()
+    return [str(name) for name in column.dictionary.to_pylist()], _numbers(column.indices)
 
 
 def _posteriors(source: Source, ids: IdIndex) -> tuple[Floats, Floats]:
@@ -173,7 +178,7 @@ def _posteriors(source: Source, ids: IdIndex) -> tuple[Floats, Floats]:
         rows = ids.find(parse_column(batch["prompt_id"], where=f"{source.folder}/groups.parquet"))
         here = rows >= 0
         for side, name in enumerate(("alpha", "beta")):
-            both[side, rows[here]] = batch[name].to_numpy(zero_copy_only=False)[here]
+            both[side, rows[here]] = _numbers(batch[name])[here]
     if missing := int(np.isnan(both[0]).sum()):
         raise UsageError(
             f"{missing} prompts of the set have no group",
@@ -190,7 +195,7 @@ def _hard_reserve(source: Source, ids: IdIndex) -> NDArray[np.bool_]:
         names, places = _dictionary(batch["decision"])
         if _HARD_RESERVE not in names:
             continue
-        chosen = batch["prompt_id"].filter(pa.array(places == names.index(_HARD_RESERVE)))
-        found = ids.find(parse_column(chosen, where=f"{source.folder}/decisions.parquet"))
+        words = parse_column(batch["prompt_id"], where=f"{source.folder}/decisions.parquet")
+        found = ids.find(words[places == names.index(_HARD_RESERVE)])
         hard[found[found >= 0]] = True
     return hard

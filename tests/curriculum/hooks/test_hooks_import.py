@@ -27,6 +27,15 @@ def test_importing_loads_nothing_heavy():
     assert ran.stdout.strip() == ""
 
 
+def test_opening_a_set_loads_nothing_heavy_either(small):
+    code = "import sys; from pathlib import Path; from curriculum.hooks import open_published; "
+    code += "open_published(Path(sys.argv[1])); "
+    code += f"print(*sorted({HEAVY | {'pandas'}!r} & set(sys.modules)))"
+    command = [sys.executable, "-c", code, str(small.out)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ""
+
+
 def test_importing_takes_less_than_half_a_second():
     code = "import time; t = time.process_time(); import curriculum.hooks; print(time.process_time() - t)"
     runs = [
