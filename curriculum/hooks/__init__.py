@@ -15,8 +15,9 @@ from curriculum.hooks.evidence import Evidence
 from curriculum.hooks.loader import LoaderSampler
 from curriculum.hooks.order import Recipe
 from curriculum.hooks.published import PublishedSet, open_published
-from curriculum.hooks.sampler import Carried, CurriculumSampler
+from curriculum.hooks.sampler import CurriculumSampler
 from curriculum.hooks.signal import Figures, Signal, Stale, StalePolicy
+from curriculum.hooks.state import Carried
 
 __all__ = [
     "Carried",

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,29 +31,11 @@ from curriculum.hooks.manifest import find_source, newest_folder
 from curriculum.hooks.order import Recipe, draw
 from curriculum.hooks.published import PublishedSet, open_published
 from curriculum.hooks.signal import OnStale, Signal, StalePolicy
+from curriculum.hooks.state import Carried
 
 _log = logging.getLogger(__name__)
 _MOST_HELD = 65_536
 """Prompts of earlier epochs that may be in flight, besides those of one whole epoch."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Carried:
-    """How a run went over to another set, or to another recipe."""
-
-    before: str  # refresh ids
-    now: str
-    epoch: int
-    trained: int  # prompts that this epoch had trained
-    trained_here: int  # of which the set has; they wait for the next epoch
-    in_flight: int  # prompts issued and not yet trained; still counted when they are
-    prompts: int  # size of the set
-
-    def __str__(self) -> str:
-        return (
-            f"{self.before} -> {self.now}: {self.trained_here} of the {self.trained} prompts that epoch "
-            f"{self.epoch} has trained are among its {self.prompts}; {self.in_flight} in flight"
-        )
 
 
 class CurriculumSampler:
@@ -78,7 +59,7 @@ class CurriculumSampler:
             published: an output folder, whose newest set is taken, a refresh folder, or an opened set.
             group_size: rollouts of a prompt at the trainer; None when they always arrive together.
             rank, world_size: this process yields rows rank, rank + world_size, … of each batch.
-            evidence: where observations go; None writes to `<output folder>/evidence`.
+            evidence: where observations go; it has the group size then. None writes to `<out>/evidence`.
             stale: when the signal counts as stale.
             on_stale: called once each time that it does; without any, it is logged as a warning.
 
@@ -90,6 +71,12 @@ class CurriculumSampler:
                 f"a batch of {recipe.batch_size} cannot be split over {world_size} ranks (rank {rank})",
                 where="batch_size, world_size, rank",
                 do="make batch_size a multiple of world_size",
+            )
+        if evidence is not None and group_size is not None:
+            raise UsageError(
+                "the group size belongs to the evidence",
+                where="group_size, evidence",
+                do="pass evidence=Evidence(folder, group_size=…) and no group_size beside it",
             )
         self.published = published if isinstance(published, PublishedSet) else open_published(Path(published))
         self.recipe = recipe
@@ -263,11 +250,12 @@ class CurriculumSampler:
         """
         state.check(saved)
         self._inside = self._iterating = False
-        if state.is_exact(saved, self.published, self.recipe):
-            self._epochs = state.restore(saved, self.published, self.recipe)
-            return None
-        none = np.empty((0, 2), dtype=np.uint64)
-        report = self._take_over(state.takeover(saved), self.published, {}, none)
+        with state.damage():
+            if state.is_exact(saved, self.published, self.recipe):
+                self._epochs = state.restore(saved, self.published, self.recipe)
+                return None
+            taken = state.takeover(saved)
+        report = self._take_over(taken, self.published, {}, np.empty((0, 2), dtype=np.uint64))
         _log.warning("curriculum: resumed on another set or recipe. %s", report)
         return report
 

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +41,25 @@ class Takeover(NamedTuple):
     number: int  # of the next batch
     trained: Words  # leading halves of ids
     refresh_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """How a run went over to another set, or to another recipe."""
+
+    before: str  # refresh ids
+    now: str
+    epoch: int
+    trained: int  # prompts that this epoch had trained
+    trained_here: int  # of which the set has; they wait for the next epoch
+    in_flight: int  # prompts issued and not yet trained; still counted when they are
+    prompts: int  # size of the set
+
+    def __str__(self) -> str:
+        return (
+            f"{self.before} -> {self.now}: {self.trained_here} of the {self.trained} prompts that epoch "
+            f"{self.epoch} has trained are among its {self.prompts}; {self.in_flight} in flight"
+        )
 
 
 def save(published: PublishedSet, recipe: Recipe, epochs: list[Epoch]) -> dict[str, Any]:
@@ -65,6 +86,17 @@ def check(state: Mapping[str, Any]) -> None:
             where=f"keys {sorted(map(str, state))[:8]}",
             do="load what state_dict() of the sampler returned, not that of the loader around it",
         )
+
+
+@contextmanager
+def damage() -> Iterator[None]:
+    """Turns what reading a damaged state raises into an error that says so."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, IndexError, zlib.error) as error:
+        raise UsageError(
+            "the saved state is damaged", where=repr(error), do="load the one of an earlier checkpoint"
+        ) from error
 
 
 def is_exact(state: Mapping[str, Any], published: PublishedSet, recipe: Recipe) -> bool:
@@ -119,11 +151,7 @@ def _bits(text: str, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     packed = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8)
     count = int(np.prod(shape))
     if packed.size != -(-count // 8):
-        raise UsageError(
-            "the saved state is of an epoch of another length",
-            where=f"{packed.size} bytes for {count} prompts",
-            do="the state is damaged: load the one of an earlier checkpoint",
-        )
+        raise ValueError(f"{packed.size} bytes for {count} prompts")
     return np.unpackbits(packed, count=count).astype(np.bool_).reshape(shape)
 
 

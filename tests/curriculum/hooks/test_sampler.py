@@ -4,6 +4,7 @@ import json
 import pickle
 import random
 from functools import cache
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -228,6 +229,56 @@ def test_the_state_is_small(small):
 def test_the_state_of_something_else_is_refused(small, state):
     with pytest.raises(UsageError, match="not the state"):
         make(small).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda state: state["epochs"][0].update(done="!"),
+        lambda state: state["epochs"][0].update(done=""),
+        lambda state: state["epochs"][0].pop("before"),
+        lambda state: state["epochs"][0].update(begun_with=[10**6]),
+        lambda state: state.update(recipe=None),
+    ],
+)
+def test_a_damaged_state_is_refused_and_the_run_left_as_it_was(small, spoil):
+    run = make(small)
+    state = through_json(run.state_dict())
+    spoil(state)
+    with pytest.raises(UsageError, match="damaged"):
+        run.load_state_dict(state)
+    assert train(run, 3) == train(make(small), 3)
+
+
+# What other loaders were reported to get wrong
+
+
+def test_surplus_groups_come_again(small):
+    """A trainer that samples more prompts than it trains throws none of them away."""
+    run = make(small)
+    drawn = [one for rows in islice(run.batches(), 3) for one in run.prompt_ids(rows)]
+    run.trained(prompt_ids=drawn[:5] + drawn[9:12])
+    again = [one for rows in run.batches() for one in run.prompt_ids(rows)]
+    assert again[:16] == drawn[5:9] + drawn[12:]
+
+
+def test_a_trainer_that_rejects_every_group_comes_to_an_end(small):
+    """A set too hard for any group to vary costs one epoch, not endless resampling."""
+    run = make(small)
+    assert sum(run.trained(prompt_ids=run.prompt_ids(rows)) for rows in run.batches()) == 96
+
+
+def test_epochs_lose_no_partial_batch(small):
+    """103 prompts, 8 a batch: what one epoch leaves out, the next begins with."""
+    run = make(small)
+    counts = np.bincount([row for _ in range(8) for row in run], minlength=103)
+    assert counts.sum() == 8 * 96
+    assert counts.min() >= 4
+
+
+def test_a_group_size_that_would_be_passed_over_is_refused(small):
+    with pytest.raises(UsageError, match="belongs to the evidence"):
+        make(small, group_size=8)
 
 
 # Another set
