@@ -2,8 +2,7 @@
 
 In: cases, and a verifier that can be sent to workers. Out: findings.
 
-The second time goes backwards, so a verifier that remembers is asked in another order. A response that
-breaks the workers themselves (an unjailed program can) is found by judging those that are left one by one.
+The second time goes backwards, so a verifier that remembers is asked in another order.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from curriculum.errors import EngineError
 from curriculum.pool.identity import canonical
 from verifiers.audit import Case
 from verifiers.shaping import RewardShape
-from verifiers.verdict import Verdict, Verifier, verifier_error
+from verifiers.verdict import Verdict, Verifier
 from verifiers.workers import Item, Judged, VerifierWorkers, WorkersError
 
 _HUNG = "verification exceeded"
@@ -50,23 +49,6 @@ def judge(
     Raises:
         EngineError: workers cannot be started.
     """
-    count = min(workers or os.cpu_count() or 1, _MOST_WORKERS, len(cases))
-    first, second, broken = _twice(cases, verifier, count, deadline_s, show)
-    findings: list[Finding] = []
-    for case in cases:
-        if case.id in first:
-            findings += _findings(case, first[case.id], second.get(case.id))
-        elif len(cases) == 1:
-            findings += _findings(case, verifier_error(broken), None)
-        else:
-            findings += judge([case], verifier, workers=1, deadline_s=deadline_s, show=lambda _: None)
-    return findings
-
-
-def _twice(
-    cases: Sequence[Case], verifier: Verifier, count: int, deadline_s: float, show: Callable[[int], None]
-) -> tuple[Verdicts, Verdicts, str]:
-    """The first and the second verdicts by case id, and what broke the workers, if something did."""
     first: Verdicts = {}
     second: Verdicts = {}
 
@@ -77,24 +59,21 @@ def _twice(
 
     items = [Item(case.id, verifier.name, case.response, canonical(dict(case.reference))) for case in cases]
     try:
-        workers = VerifierWorkers(
-            workers=count,
+        with VerifierWorkers(
+            workers=min(workers or os.cpu_count() or 1, _MOST_WORKERS, len(cases)),
             rewards=RewardShape(),
             on_judged=take,
             deadline_s=deadline_s,
             verifiers={verifier.name: verifier},
-        )
+        ) as processes:
+            processes.submit(items)
+            _wait(processes, lambda: show(len(first)))
+            again = [item for item in reversed(items) if first[item.key].outcome != "verifier_error"]
+            processes.submit(again)
+            _wait(processes, lambda: None)
     except WorkersError as error:
         raise EngineError("the verifier workers cannot go on", where=str(error)) from error
-    try:
-        with workers:
-            workers.submit(items)
-            _wait(workers, lambda: show(len(first)))
-            workers.submit([item for item in reversed(items) if first[item.key].outcome != "verifier_error"])
-            _wait(workers, lambda: None)
-    except WorkersError as error:
-        return first, second, str(error)
-    return first, second, ""
+    return [finding for case in cases for finding in _findings(case, first[case.id], second.get(case.id))]
 
 
 def _wait(workers: VerifierWorkers, tick: Callable[[], None]) -> None:

@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from verifiers.workers import WorkersError
+from verifiers.workers.channel import pack
 
 HERE = Path(__file__).parent
 
 OTHERS = [f"42 other {i}" for i in range(30)]
+RIGHT = ("result", 1.0, "correct", (), "forged", 0.0, 0.1)
 
 
 def keepers_of(judge) -> list[int]:
@@ -60,6 +62,25 @@ def test_an_item_that_costs_two_workers_is_given_up_and_no_other_is_lost(make_ju
         lost = judge.judged[response]
         assert (lost.verdict.outcome, lost.verdict.detail, lost.verify_ms) == ("verifier_error", cause, 0.0)
     assert all(judge.judged[other].verdict.outcome == "correct" for other in OTHERS)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "change pickle",
+        f"write to every pipe:{pack(True).hex()}",
+        f"write to every pipe:{(pack(RIGHT) * 9).hex()}",
+        f"write to every pipe:{(b'nonsense' * 9).hex()}",
+    ],
+)
+def test_a_worker_that_says_what_no_worker_says_is_given_up_and_no_other_item_is_lost(make_judge, response):
+    judge = make_judge(workers=1, deadline_s=0.7)
+    judge(*OTHERS[:15], response, *OTHERS[15:])
+    judge.workers.close()
+    assert judge.judged.keys() == {response, *OTHERS}
+    if pack(RIGHT).hex() not in response:  # a forged verdict is a verdict, if only for whom it is forged
+        assert judge.judged[response].verdict.outcome == "verifier_error"
+        assert all(judge.judged[other].verdict.outcome == "correct" for other in OTHERS)
 
 
 def test_an_item_whose_worker_dies_once_is_tried_again(make_judge, tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pickle
+import stat
 import subprocess
 import sys
 import time
@@ -81,6 +83,10 @@ class Misbehaves(Contains):
                 ]
                 Path(argument).write_text(f"{os.getpid()} {children[0].pid} {children[1].pid}")
                 time.sleep(3600)
+            case "change pickle":
+                pickle.dumps = lambda *_, **__: b"\x80\x04\x88."  # type: ignore[assignment]
+            case "write to every pipe":
+                _write_to_every_pipe(bytes.fromhex(argument))
             case "raise":
                 raise ZeroDivisionError("by nothing")
             case "sys.exit":
@@ -100,6 +106,15 @@ class Misbehaves(Contains):
             case "bad part":
                 return graded(1.0, parts=("not a part",))  # type: ignore[arg-type]
         return super().verify(response, reference)
+
+
+def _write_to_every_pipe(content: bytes) -> None:
+    for number in range(3, 64):
+        try:
+            if stat.S_ISFIFO(os.fstat(number).st_mode):
+                os.write(number, content)
+        except OSError:
+            continue
 
 
 class ExitsOnImport:

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Literal, NoReturn, TypeAlias
 
-from verifiers.verdict import Outcome
+from verifiers.verdict import OUTCOMES, Outcome
 
 Given: TypeAlias = dict[str, bytes]
 """Pickled verifiers by name, to be used in place of what the registry finds under these names."""
@@ -31,6 +31,9 @@ Result: TypeAlias = tuple[
     Literal["result"], float, Outcome, tuple[tuple[str, float], ...], str, float, float
 ]  # correctness, outcome, parts, detail, repetition, verify_ms
 Message: TypeAlias = Ready | Loading | Result
+
+MAX_MESSAGE_BYTES = 1 << 26
+"""The longest message to the caller."""
 
 _LENGTH = struct.Struct("<Q")
 
@@ -57,18 +60,42 @@ def take_messages(received: bytearray) -> Iterator[Message]:
     """The whole messages at the start of `received`, which keeps only what is left over.
 
     Raises:
-        pickle.UnpicklingError: a message holds something other than plain data.
+        pickle.UnpicklingError: the bytes hold something other than messages.
     """
     start = 0
     while len(received) - start >= _LENGTH.size:
         (length,) = _LENGTH.unpack_from(received, start)
+        if length > MAX_MESSAGE_BYTES:
+            raise pickle.UnpicklingError(f"a worker announced a message of {length:,} bytes")
         body = start + _LENGTH.size
         if len(received) < body + length:
             break
         start = body + length
-        message: Message = _PlainUnpickler(io.BytesIO(received[body:start])).load()
-        yield message
+        yield _message(received[body:start])
     del received[:start]
+
+
+def _message(body: bytes | bytearray) -> Message:
+    try:
+        message: Any = _PlainUnpickler(io.BytesIO(body)).load()
+    except pickle.UnpicklingError:
+        raise
+    except Exception as error:  # bytes that are no pickle may raise anything
+        raise pickle.UnpicklingError(f"a worker sent no message: {type(error).__name__}") from error
+    if not _is_message(message):
+        raise pickle.UnpicklingError(f"a worker sent {message!r:.60}, which is no message")
+    checked: Message = message
+    return checked
+
+
+def _is_message(content: Any) -> bool:
+    match content:
+        case ("ready",) | ("loading", str()):
+            return True
+        case ("result", float(share), str(outcome), tuple(parts), str(), float(), float()):
+            named = [isinstance(part, tuple) and list(map(type, part)) == [str, float] for part in parts]
+            return all(named) and 0.0 <= share <= 1.0 and outcome in OUTCOMES
+    return False
 
 
 class _PlainUnpickler(pickle.Unpickler):

@@ -8,6 +8,7 @@ tried once more and then answered `verifier_error` with the cause; its other ite
 
 from __future__ import annotations
 
+import pickle
 import select
 import time
 from collections import deque
@@ -16,7 +17,7 @@ from itertools import islice
 
 from verifiers.shaping import RewardShape, shape
 from verifiers.verdict import Part, Verdict, verifier_error
-from verifiers.workers.channel import Given, Result
+from verifiers.workers.channel import Given, Message, Result
 from verifiers.workers.items import Judged, WorkersError
 from verifiers.workers.worker import Task, Worker
 
@@ -94,7 +95,8 @@ class Dispatcher:
         judged: list[Judged] = []
         for worker in self._workers:
             self._collect(worker, judged)
-            self._watch(worker, judged)
+            if not worker.gone:
+                self._watch(worker, judged)
         self._workers = [worker for worker in self._workers if not worker.gone]
         while len(self._workers) < self._size:
             self._workers.append(self._start())
@@ -125,18 +127,27 @@ class Dispatcher:
     # ---- taking in
 
     def _collect(self, worker: Worker, judged: list[Judged]) -> None:
-        """Takes in what `worker` has said."""
+        """Takes in what `worker` has said; gives it up when that is nothing a worker says."""
         worker.flush()
-        for message in worker.receive():
-            worker.since = time.monotonic()
-            worker.loading = ""
-            if message[0] == "result":
-                self._answer(worker.answered(), message, judged)
-            elif message[0] == "loading":
-                worker.loading = message[1]
-            else:
-                worker.ready = True
-                self._failed_starts = 0
+        try:
+            for message in worker.receive():
+                self._take_in(worker, message, judged)
+        except pickle.UnpicklingError as error:  # what it verified has got at its pipes
+            worker.kill()
+            self._lose(worker, f"its worker process was hijacked ({error})", judged)
+
+    def _take_in(self, worker: Worker, message: Message, judged: list[Judged]) -> None:
+        worker.since = time.monotonic()
+        worker.loading = ""
+        if message[0] == "result":
+            if not worker.tasks:
+                raise pickle.UnpicklingError("a worker answered what it was not asked")
+            self._answer(worker.answered(), message, judged)
+        elif message[0] == "loading":
+            worker.loading = message[1]
+        else:
+            worker.ready = True
+            self._failed_starts = 0
 
     def _answer(self, task: Task, result: Result, judged: list[Judged]) -> None:
         _, correctness, outcome, parts, detail, repetition, verify_ms = result

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
-from verifiers.workers.channel import Given, Message, pack, take_messages
+from verifiers.workers.channel import MAX_MESSAGE_BYTES, Given, Message, pack, take_messages
 from verifiers.workers.items import Item
 
 _START = (
@@ -147,9 +147,10 @@ class Worker:
     def receive(self) -> Iterator[Message]:
         """What it has said since last asked; afterwards `ended` tells whether there can be more."""
         try:
-            while chunk := os.read(self._output.fileno(), _READ_BYTES):
+            while len(self._received) < 2 * MAX_MESSAGE_BYTES and not self.ended:
+                chunk = os.read(self._output.fileno(), _READ_BYTES)
                 self._received += chunk
-            self.ended = True
+                self.ended = not chunk
         except BlockingIOError:
             pass
         return take_messages(self._received)
