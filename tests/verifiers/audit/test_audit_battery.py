@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from verifiers.audit import KINDS, Case, battery
 from verifiers.registry import get
 
+PAGE = (Path(__file__).resolve().parents[3] / "docs/verifiers/audit.md").read_text(encoding="utf-8")
 LEAST = {"boxed": 60, "unit_tests": 60, "tool_calls": 50}
 TRICKS = {
     "boxed": {"hedges", "sprays", "no_box", "giants", "thinking", "claims", "code"},
@@ -42,6 +46,13 @@ def test_a_battery_tries_what_it_is_for_and_has_honest_answers(kind: str) -> Non
     assert TRICKS[kind] <= families
     assert sum(case.expected == "accept" for case in battery(kind)) >= 15
     assert all(len(case.why) > 5 and case.why[-1] != "." for case in battery(kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_has_the_numbers_and_families(kind: str) -> None:
+    [(cases, families)] = re.findall(rf"^\| `{kind}` \| (\d+) \| (.+) \|$", PAGE, re.MULTILINE)
+    assert int(cases) == len(battery(kind))
+    assert set(families.split(", ")) == {case.family for case in battery(kind)}
 
 
 def test_an_unknown_kind_is_named() -> None:
