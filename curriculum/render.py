@@ -78,6 +78,11 @@ class Renderer:
         np.cumsum([len(piece) for piece in pieces], out=starts[1:])
         return Rendered(np.concatenate(pieces) if pieces else np.empty(0, np.int32), starts)
 
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str:
+        """The text of response tokens, as trainers decode them: by themselves, without the prompt."""
+        text: str = self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)
+        return text
+
     def _texts(self, prompts: Sequence[Sequence[Message]]) -> list[str]:
         conversations = [self._with_system(list(messages)) for messages in prompts]
         if not self.has_template:

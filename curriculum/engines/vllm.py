@@ -15,12 +15,13 @@ from curriculum.config import EngineConfig, SamplingConfig
 from curriculum.engines.base import Completion, Finish, Request
 from curriculum.engines.orphans import own_engines
 from curriculum.errors import EngineError, UsageError
+from curriculum.render import Renderer
 
 INSTALL = "pip install 'rlvr-curriculum[vllm]' on a GPU machine, 'rlvr-curriculum[cpu]' elsewhere"
 
 CPU_KV_CACHE_BYTES = 2 * 2**30
 
-FINISHES: dict[str | None, Finish] = {"stop": "stop", "length": "length", "repetition": "stop"}
+FINISHES: dict[str | None, Finish] = {"stop": "stop", "length": "length"}
 """vLLM's finish reasons; any other means that the request was given up."""
 
 
@@ -39,8 +40,11 @@ def require_vllm() -> None:
 class VllmEngine:
     """A policy served by vLLM in this process (its core runs in child processes of its own)."""
 
-    def __init__(self, checkpoint: Path, sampling: SamplingConfig, engine: EngineConfig) -> None:
+    def __init__(
+        self, checkpoint: Path, renderer: Renderer, sampling: SamplingConfig, engine: EngineConfig
+    ) -> None:
         self._checkpoint = checkpoint
+        self._renderer = renderer
         self._sampling = sampling
         self._config = engine
         self._llm: Any = None
@@ -99,6 +103,9 @@ class VllmEngine:
             flat_logprobs=sampling.logprobs,
             output_kind=RequestOutputKind.FINAL_ONLY,
             skip_special_tokens=sampling.skip_special_tokens,
+            # Text is made once, of the whole response, as trainers make it: following it token by token
+            # costs several times as much. Only stop strings need that.
+            detokenize=bool(sampling.stop),
             skip_clone=True,
         )
 
@@ -143,7 +150,22 @@ class VllmEngine:
             return _aborted(request, str(error) or type(error).__name__)
         if final is None:
             return _aborted(request, "vLLM gave no output")
-        return _completion(request, final.outputs[0])
+        return self._completion(request, final.outputs[0])
+
+    def _completion(self, request: Request, output: Any) -> Completion:
+        finish = FINISHES.get(output.finish_reason)
+        if finish is None:
+            return _aborted(request, f"vLLM gave the request up: {output.finish_reason}")
+        tokens = len(output.token_ids)
+        total = output.cumulative_logprob
+        mean_logprob = total / tokens if total is not None and tokens else None
+        text = output.text if self._sampling.stop else self._text(output, finish)
+        return Completion(request.prompt_id, request.index, text, tokens, finish, mean_logprob)
+
+    def _text(self, output: Any, finish: Finish) -> str:
+        """The response without the token that ended it."""
+        ids = output.token_ids[:-1] if finish == "stop" else output.token_ids
+        return self._renderer.decode(ids, skip_special_tokens=self._sampling.skip_special_tokens)
 
     async def stop(self) -> None:
         if self._llm is not None:
@@ -159,16 +181,6 @@ def _cpu_defaults(configured: dict[str, Any]) -> dict[str, Any]:
     if not {"kv_cache_memory_bytes", "gpu_memory_utilization"} & configured.keys():
         defaults["kv_cache_memory_bytes"] = CPU_KV_CACHE_BYTES
     return defaults
-
-
-def _completion(request: Request, output: Any) -> Completion:
-    finish = FINISHES.get(output.finish_reason)
-    if finish is None:
-        return _aborted(request, f"vLLM gave the request up: {output.finish_reason}")
-    tokens = len(output.token_ids)
-    total = output.cumulative_logprob
-    mean_logprob = total / tokens if total is not None and tokens else None
-    return Completion(request.prompt_id, request.index, output.text, tokens, finish, mean_logprob)
 
 
 def _aborted(request: Request, error: str) -> Completion:

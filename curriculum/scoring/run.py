@@ -131,9 +131,10 @@ async def _smoke(plan: Plan, loop: ScoringLoop, workers: VerifierWorkers, view: 
 
 def make_engine(plan: Plan) -> Engine:
     """The engine that the configuration names, not yet started."""
-    if plan.policy.checkpoint is None:
-        return ReplayEngine(plan.policy.recording)
-    return VllmEngine(plan.policy.checkpoint.path, plan.config.sampling, plan.config.engine)
+    policy, config = plan.policy, plan.config
+    if policy.checkpoint is None or policy.renderer is None:
+        return ReplayEngine(policy.recording)
+    return VllmEngine(policy.checkpoint.path, policy.renderer, config.sampling, config.engine)
 
 
 def _limits(config: Config) -> Limits:
