@@ -116,10 +116,17 @@ def policy_window(checkpoint: Path, engine_options: dict[str, Any]) -> int:
     """Prompt and response tokens the policy can hold: `max_model_len` of the engine, else its config.
 
     Raises:
-        UsageError: neither says.
+        UsageError: neither says, or it is not a number.
     """
-    if (configured := engine_options.get("max_model_len")) is not None:
-        return int(configured)
+    configured = engine_options.get("max_model_len")
+    if isinstance(configured, int) and configured > 0:
+        return configured
+    if configured not in (None, -1, "auto"):
+        raise UsageError(
+            f"max_model_len is {configured!r}",
+            where="[engine.vllm]",
+            do="write it as a number of tokens, so that prompts can be measured against it",
+        )
     config = json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))
     for table in (config, config.get("text_config", {})):
         if (window := table.get("max_position_embeddings")) is not None:

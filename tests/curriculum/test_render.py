@@ -89,12 +89,18 @@ def test_a_folder_without_a_tokenizer_is_an_error_with_a_remedy(tmp_path) -> Non
     [
         ({"max_position_embeddings": 512}, {}, 512),
         ({"max_position_embeddings": 512}, {"max_model_len": 128}, 128),
+        ({"max_position_embeddings": 512}, {"max_model_len": -1}, 512),
         ({"text_config": {"max_position_embeddings": 64}}, {}, 64),
     ],
 )
 def test_the_window(tmp_path, config, options, window) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert policy_window(tmp_path, options) == window
+
+
+def test_a_window_that_is_no_number_is_refused(tmp_path) -> None:
+    with pytest.raises(UsageError, match="max_model_len is '8k'"):
+        policy_window(tmp_path, {"max_model_len": "8k"})
 
 
 def test_an_unknown_window_is_asked_for(tmp_path) -> None:
