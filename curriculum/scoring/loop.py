@@ -121,6 +121,7 @@ class ScoringLoop:
             self._submit(workers)
             while self._completions and workers.pending and self._loop.time() < deadline:
                 await asyncio.sleep(POLL_S)
+        await asyncio.sleep(0)  # the last verdicts are handed over, but not taken yet
 
     def judged(self, batch: Sequence[Judged]) -> None:
         """Takes verdicts from the workers' thread."""
