@@ -1,6 +1,6 @@
 """SIGKILL at random moments of a real vLLM pass, each followed by the same command.
 
-    python benchmarks/kill_vllm.py [--ckpt step_2000] [--prompts 60] [--kills 3]
+    python benchmarks/kill_vllm.py [--ckpt step_2000] [--prompts 300] [--kills 3]
 
 Says whether the finished pass has every (prompt, index) once, and whether a killed run left processes
 behind.
@@ -31,7 +31,7 @@ ENGINE_EXIT_S = 30
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--ckpt", default="step_2000")
-    parser.add_argument("--prompts", type=int, default=60)
+    parser.add_argument("--prompts", type=int, default=300)
     parser.add_argument("--kills", type=int, default=3)
     options = parser.parse_args()
     draw = random.Random(0)
@@ -60,7 +60,12 @@ def kill_within_the_pass(command: list[str], out: Path, draw: random.Random, num
     deadline = time.monotonic() + ENGINE_EXIT_S
     while (left := session(process.pid)) and time.monotonic() < deadline:
         time.sleep(0.5)
-    print(f"kill {number}: {len(journal(out)) - before} parts journaled, left running: {left or 'nothing'}")
+    where = "after the pass" if latest_refresh(out) else "within the pass"
+    parts_written = len(journal(out)) - before
+    print(
+        f"kill {number}: {where}, {parts_written} parts journaled, left running: {left or 'nothing'}",
+        flush=True,
+    )
     for pid in left:
         os.kill(pid, signal.SIGKILL)
 
