@@ -44,7 +44,7 @@ def journaled(out: Path) -> int:
 @pytest.mark.timeout(1200)
 def test_twenty_kills_change_nothing(record, tmp_path) -> None:
     """Each round kills one refresh again and again until it ends by itself; twenty kills in all."""
-    recorded = record(tmp_path, prompts=700)
+    recorded = record(tmp_path, prompts=1500)
     seconds = complete(recorded.command(tmp_path / "unbroken"))
     expected = read_manifest(latest_refresh(tmp_path / "unbroken"))
     draw, kills, rounds, halfway = random.Random(0), 0, 0, 0
