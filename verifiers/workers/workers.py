@@ -174,7 +174,7 @@ class VerifierWorkers:
             with self._changed:
                 self._changed.wait_for(lambda: self._ready or self._failure)
                 self._check()
-        except BaseException:
+        except BaseException:  # an interrupt too: nobody else could close what was never returned
             self.close(drain=False)
             raise
 
