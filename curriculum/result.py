@@ -1,11 +1,11 @@
 """What a refresh gives back: the figures its summary shows.
 
-In: nothing. Out: `Forecast`, `RefreshResult`; both turn into plain JSON.
+In: nothing. Out: `Forecast`, `RefreshResult` with `Observed`; they turn into plain JSON.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ class Forecast:
     prompts: int
     rollouts: int
     rollouts_left: int  # not yet in the journal
+    observed: int = 0  # prompts not sampled, because the trainer's own rollouts say enough
     tokens: int | None  # response tokens still to generate
     seconds: float | None
     engine_hours: float | None  # seconds × devices
@@ -25,6 +26,17 @@ class Forecast:
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """How many decisions of a refresh rest on groups that a trainer observed."""
+
+    prompts: int = 0
+    rollouts: int = 0
+    first_step: int | None = None  # training steps of the newest rollouts of a prompt; None where unknown
+    last_step: int | None = None
+    decisions: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +62,7 @@ class RefreshResult:
     engine_hours: float
     device: str  # "2 × NVIDIA H100", "cpu", "replay"
     sandbox: str | None  # jail level when unit tests ran
+    observed: Observed = Observed()
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from curriculum.result import Forecast, RefreshResult
+from curriculum.result import Forecast, Observed, RefreshResult
 from pipelines.schemas import Decision
 
 MOST_DOMAINS_SIDE_BY_SIDE = 4
@@ -21,6 +21,8 @@ MOST_DOMAINS_SIDE_BY_SIDE = 4
 def render_summary(result: RefreshResult) -> RenderableType:
     """The summary of a published refresh, for standard output."""
     facts = {"signal": _signal(result), "tokens": _tokens(result), "time": _time(result)}
+    if result.observed.prompts:
+        facts["observed"] = _observed(result.observed)
     if result.errors:
         facts["errors"] = f"{result.errors:,} of {result.rollouts:,} rollouts could not be judged"
     if result.sandbox:
@@ -43,8 +45,10 @@ def render_forecast(forecast: Forecast) -> RenderableType:
     """What a pass would cost, for `--dry-run`."""
     done = forecast.rollouts - forecast.rollouts_left
     left = f"; {done:,} of them are in the journal" if done else ""
+    spared = f"; {forecast.observed:,} more are not sampled, the trainer observed them"
+    spared = spared if forecast.observed else ""
     facts = {
-        "prompts": f"{forecast.prompts:,}",
+        "prompts": f"{forecast.prompts:,}{spared}",
         "rollouts": f"{forecast.rollouts:,}{left}",
         "tokens": "unknown" if forecast.tokens is None else f"{forecast.tokens:,} still to generate",
         "time": "unknown" if forecast.seconds is None else duration(forecast.seconds),
@@ -58,6 +62,13 @@ def _signal(result: RefreshResult) -> str:
     before = "unknown" if result.signal_before is None else f"{result.signal_before:.1%}"
     after = "unknown" if result.signal_after is None else f"{result.signal_after:.1%}"
     return f"{before} of the sampled groups varied; {after} expected in the set"
+
+
+def _observed(observed: Observed) -> str:
+    first, last = observed.first_step, observed.last_step
+    steps = f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
+    when = "" if first is None else f" ({steps})"
+    return f"{observed.prompts:,} prompts by {observed.rollouts:,} rollouts of the trainer{when}, not sampled"
 
 
 def _tokens(result: RefreshResult) -> str:

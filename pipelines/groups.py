@@ -1,6 +1,7 @@
 """Group statistics: what the rollouts of each prompt say about it.
 
-In: rollouts (one row each) and the pool. Out: one row per prompt with rollouts, schema GROUPS.
+In: rollouts (one row each), the pool, and groups observed in training. Out: one row per prompt with
+rollouts, schema GROUPS.
 
 A rollout is *judged* when it has a verdict that counts: not aborted by the engine, not a verifier
 error, correctness a finite number, and, where the trainer masks truncated responses, not cut off.
@@ -71,7 +72,9 @@ def counted_as() -> pl.Expr:
     )
 
 
-def group_statistics(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
+def group_statistics(
+    rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule, observed: pl.LazyFrame | None = None
+) -> pl.LazyFrame:
     """The statistics of every prompt of the pool that has rollouts: schema GROUPS, sorted by prompt_id.
 
     Args:
@@ -79,6 +82,7 @@ def group_statistics(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule
         pool: schema POOL; the first row of equal prompts gives the domain. Rollouts of prompts that
             are not in the pool are left out.
         rule: which rollouts count.
+        observed: schema `pipelines.observed.OBSERVED`, prompts that have no rollouts here.
 
     The groups are computed here, once: the prior of the posteriors is fitted to all of them.
 
@@ -89,13 +93,17 @@ def group_statistics(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule
     require(pool, POOL, table="pool")
     marked = _marked(rollouts, rule)
     domains = dedupe.distinct(pool).select("prompt_id", "domain")
-    groups = (
+    sampled = (
         marked.group_by("prompt_id")
         .agg(*_counts(rule), *_lengths(), pl.col("mark", "nats", "repetition").drop_nulls())
         .with_columns(pl.col("mark", "nats", "repetition").list.sort())
-        .with_columns(*_reduced())
-        .join(domains, on="prompt_id", how="inner")
+        .with_columns(*_reduced(), observed=False, observed_step=pl.lit(None, pl.Int64))
         .join(_parts(marked, rule), on="prompt_id", how="left")
+    )
+    if observed is not None:
+        sampled = pl.concat([sampled, observed.with_columns(observed=True)], how="diagonal_relaxed")
+    groups = (
+        sampled.join(domains, on="prompt_id", how="inner")
         .with_columns(
             varied=(pl.col("range") > rule.tol).fill_null(value=False),
             parts=pl.col("parts").fill_null([]),

@@ -86,6 +86,8 @@ GROUPS = _schema(
         "tokens_max": pl.Int32,
         "entropy": pl.Float64,  # nats per token, token-weighted
         "repetition": pl.Float64,
+        "observed": pl.Boolean,  # rollouts of a trainer, not of this pass: pipelines/observed.py
+        "observed_step": pl.Int64,  # the training step of the newest of them; null where not told
     }
 )
 """One row per scored prompt, sorted by prompt_id."""

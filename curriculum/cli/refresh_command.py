@@ -34,6 +34,7 @@ from curriculum.view import make_view
 @click.option("--n", type=int, help="Rollouts per prompt.")
 @click.option("--seed", type=int, help="Seed of the pass.")
 @click.option("--limit", type=int, help="Sample at most this many prompts.")
+@click.option("--ignore-evidence", is_flag=True, help="Sample prompts that the trainer has observed, too.")
 @click.option("--dry-run", is_flag=True, help="Plan and forecast only.")
 @click.option("--resume/--restart", default=True, show_default=True, help="Continue an interrupted pass.")
 @click.option("--skip-bad-rows", is_flag=True, default=None, help="Leave out and count unreadable rows.")
@@ -86,6 +87,7 @@ def _overrides(flags: dict[str, Any]) -> dict[str, Any]:
         "pool.skip_bad_rows": flags["skip_bad_rows"],
         "checkpoints.root": flags["ckpt_root"],
         "output.dir": flags["out"],
+        "evidence.use": False if flags["ignore_evidence"] else None,
         "engine.kind": flags["engine"],
         "sampling.n": flags["n"],
         "sampling.seed": flags["seed"],

@@ -63,7 +63,16 @@ class Evidence:
             solved_at: the reward from which a rollout counts as solved. Give the raw correctness where
                 the trainer shapes its rewards.
             truncated: whether a rollout that was cut off counts as it was rewarded, or not at all.
+
+        Raises:
+            UsageError: `solved_at` is not above 0, so that it cannot tell what part of the marks a reward is.
         """
+        if not solved_at > 0:
+            raise UsageError(
+                f"a rollout cannot be solved at a reward of {solved_at:g}",
+                where="Evidence(solved_at=…)",
+                do="observe the correctness, 0 to 1, in place of such rewards",
+            )
         self._folder = folder
         self._header = {
             "format": FORMAT,

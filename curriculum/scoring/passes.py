@@ -1,6 +1,7 @@
 """The folder of a pass: its settings in clear, and what differs from the pass before.
 
-In: a plan. Out: `passes/<pass_id>/pass.json`, notes about continuing or starting anew.
+In: a plan. Out: `passes/<pass_id>/pass.json` and what trainers observed, notes about continuing or starting
+anew.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from curriculum.files import disk_errors, write_json
 from curriculum.plan import Plan
 from curriculum.scoring.identity import differences
 from curriculum.scoring.progress import View
+from curriculum.scoring.visits import keep_visits
 
 NAME = "pass.json"
 
@@ -42,6 +44,9 @@ def open_pass(plan: Plan, view: View, *, restart: bool) -> int:
     with disk_errors(folder, during_pass=False):
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / NAME, {"attempt": attempt, "settings": plan.identity.settings})
+    if plan.config.evidence.use:
+        keep_visits(folder, plan.visits)
+        _note_observed(plan, view)
     return attempt
 
 
@@ -56,6 +61,19 @@ def _note_changes(plan: Plan, view: View) -> None:
     changed = differences(other["settings"], plan.identity.settings) if other else []
     lines = "".join(f"\n  {line}" for line in changed)
     view.note(f"a new pass: settings differ from the one before, {others[0].parent.name}{lines}")
+
+
+def _note_observed(plan: Plan, view: View) -> None:
+    """Says what the trainer's rollouts spare the pass, or that their age is unknown."""
+    seen = plan.visits["prompt_id"].n_unique()
+    step = plan.policy.checkpoint.step if plan.policy.checkpoint else None
+    if plan.observed.height:
+        view.note(f"{plan.observed.height:,} prompts are not sampled: the trainer has observed them")
+    elif seen and step is None and not plan.config.evidence.assume_fresh:
+        view.note(
+            f"the trainer has observed {seen:,} prompts, which does not count: {plan.policy.name} has no "
+            "training step in its name; evidence.assume_fresh = true counts those of the newest set"
+        )
 
 
 def _read(folder: Path) -> dict[str, Any] | None:

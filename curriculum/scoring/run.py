@@ -80,7 +80,8 @@ async def score(plan: Plan, view: View) -> ScoringRun:
     tally.add_earlier(judged)
     engine = make_engine(plan)
     if schedule.finished:
-        view.note("every rollout of this pass is in its journal already")
+        done = "every rollout of this pass is in its journal already"
+        view.note(done if plan.asks else "no prompt is left to sample")
         return _took(tally, engine, load_seconds=0.0)
     began = time.monotonic()
     view.stage(f"loading {plan.policy.name}")

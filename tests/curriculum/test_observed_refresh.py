@@ -1,0 +1,178 @@
+"""What a trainer observed spares the next refresh its rollouts: hook to published set, by replay."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curriculum.hooks import CurriculumSampler, Recipe
+from curriculum.manifest import read_manifest
+from curriculum.plan import make_plan
+from curriculum.refresh import plan_only, refresh
+from curriculum.scoring.passes import open_pass
+from curriculum.scoring.progress import SilentView
+from curriculum.summary import render_forecast, render_summary
+
+PROMPTS, OBSERVED, GROUP = 300, 200, 8
+RATES = (1.0, 0.0, 0.4)  # of the recording's prompts, in turn
+
+
+@pytest.fixture(scope="module")
+def pool(record, tmp_path_factory):
+    return record(tmp_path_factory.mktemp("pool"), prompts=PROMPTS)
+
+
+@pytest.fixture(scope="module")
+def full(pool, tmp_path_factory):
+    """A refresh that samples everything."""
+    return refresh(pool.config(tmp_path_factory.mktemp("full")), pool.sources, SilentView())
+
+
+def train(out: Path, ids: list[str], *, seed: int = 1) -> None:
+    """Observes a fresh group of each of the pool's first prompts, 25 a step."""
+    run = CurriculumSampler(out, Recipe(batch_size=8), group_size=GROUP)
+    draw = random.Random(seed)
+    for start in range(0, len(ids), 25):
+        here = range(start, min(start + 25, len(ids)))
+        rewards = [float(draw.random() < RATES[i % 3]) for i in here for _ in range(GROUP)]
+        run.observe([ids[i] for i in here for _ in range(GROUP)], rewards, step=start // 25)
+
+
+def decisions(folder: Path) -> pl.DataFrame:
+    return pl.read_parquet(folder / "decisions.parquet").with_columns(pl.col("decision").cast(pl.String))
+
+
+def notes_of(plan):
+    class Notes(SilentView):
+        heard: list[str] = []  # noqa: RUF012
+
+        def note(self, text: str) -> None:
+            self.heard.append(text)
+
+    open_pass(plan, Notes(), restart=False)
+    return " ".join(Notes.heard)
+
+
+@pytest.fixture(scope="module")
+def second(pool, tmp_path_factory):
+    """A first refresh, 200 prompts of the pool observed in training, a second refresh of less."""
+    out = tmp_path_factory.mktemp("second")
+    first = refresh(pool.config(out, sampling__n=4), pool.sources, SilentView())
+    train(out, decisions(first.path)["prompt_id"].to_list()[:OBSERVED])
+    return refresh(pool.config(out, evidence__assume_fresh=True), pool.sources, SilentView())
+
+
+def test_prompts_that_were_observed_are_not_sampled(second):
+    assert second.rollouts == (PROMPTS - OBSERVED) * GROUP
+    assert second.observed.prompts == OBSERVED
+    assert second.observed.rollouts == OBSERVED * GROUP
+
+
+def test_they_are_decided_as_full_scoring_decides(full, second):
+    """By other rollouts, so that they agree as often as two scorings of such prompts do."""
+    both = decisions(full.path).join(decisions(second.path), on="row", suffix="_second").head(OBSERVED)
+    assert (both["decision"] == both["decision_second"]).mean() >= 0.9
+    assert decisions(second.path).height == PROMPTS
+
+
+def test_what_rests_on_them_is_said(second):
+    rows = decisions(second.path)
+    assert rows["reason"].str.contains("observed at step [0-7]$").sum() == OBSERVED
+    groups = pl.read_parquet(second.path / "groups.parquet")
+    assert groups["observed"].sum() == OBSERVED
+    written = read_manifest(second.path).observed
+    assert (written["prompts"], written["first_step"], written["last_step"]) == (OBSERVED, 0, 7)
+    assert sum(written["decisions"].values()) == OBSERVED
+    assert second.to_json()["observed"] == written
+
+
+def test_the_set_has_observed_prompts_with_their_posteriors(second):
+    train = pl.read_parquet(sorted((second.path / "train").glob("*.parquet")))
+    observed = pl.read_parquet(second.path / "groups.parquet").filter("observed")
+    mixed = train.join(observed, on="prompt_id", how="semi")
+    assert mixed.height > OBSERVED / 4
+    assert mixed["pass_rate"].is_between(0, 1).all()
+    assert (mixed["weight"] > 0).all()
+
+
+def test_the_forecast_and_the_summary_count_them(pool, tmp_path):
+    first = refresh(pool.config(tmp_path), pool.sources, SilentView())
+    train(tmp_path, decisions(first.path)["prompt_id"].to_list()[:OBSERVED])
+    forecast = plan_only(
+        pool.config(tmp_path, sampling__seed=1, evidence__assume_fresh=True), pool.sources, SilentView()
+    )
+    assert (forecast.prompts, forecast.observed) == (PROMPTS - OBSERVED, OBSERVED)
+    assert forecast.rollouts_left == (PROMPTS - OBSERVED) * GROUP
+    assert "200 more are not sampled" in text(render_forecast(forecast))
+
+
+def text(shown) -> str:
+    from rich.console import Console
+
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(shown)
+    return captured.get()
+
+
+def test_the_summary_says_whose_rollouts_decided(second):
+    assert "200 prompts by 1,600 rollouts of the trainer (steps 0 to 7)" in text(render_summary(second))
+
+
+@pytest.mark.parametrize("how", [{"evidence__use": False}, {}])
+def test_evidence_that_does_not_count_changes_nothing(pool, full, tmp_path, how):
+    """Left out by the user, or of unknown age: a recording has no training step."""
+    out = tmp_path / "out"
+    first = refresh(pool.config(out, sampling__n=4), pool.sources, SilentView())
+    train(out, decisions(first.path)["prompt_id"].to_list()[:OBSERVED])
+    result = refresh(pool.config(out, **how), pool.sources, SilentView())
+    assert result.refresh_id == full.refresh_id
+    assert read_manifest(result.path).tables == read_manifest(full.path).tables
+
+
+def test_evidence_of_unknown_age_is_said_not_to_count(pool, tmp_path):
+    first = refresh(pool.config(tmp_path), pool.sources, SilentView())
+    train(tmp_path, decisions(first.path)["prompt_id"].to_list()[:OBSERVED])
+    plan = make_plan(pool.config(tmp_path, sampling__seed=1), pool.sources)
+    assert "observed 200 prompts, which does not count" in notes_of(plan)
+
+
+def test_a_pass_decides_by_what_it_began_with(pool, tmp_path):
+    """Killed once it had begun, and continued while the trainer went on reporting."""
+    first = refresh(pool.config(tmp_path, sampling__n=4), pool.sources, SilentView())
+    ids = decisions(first.path)["prompt_id"].to_list()
+    config = pool.config(tmp_path, evidence__assume_fresh=True)
+    train(tmp_path, ids[:100])
+    begun = make_plan(config, pool.sources)
+    open_pass(begun, SilentView(), restart=False)
+    train(tmp_path, ids[:OBSERVED], seed=2)
+    continued = refresh(config, pool.sources, SilentView())
+    assert continued.observed.prompts == 100
+    assert continued.rollouts == len(begun.asks) == (PROMPTS - 100) * GROUP
+    again = refresh(config, pool.sources, SilentView())
+    assert again.refresh_id == continued.refresh_id
+    anew = refresh(config, pool.sources, SilentView(), restart=True)
+    assert anew.observed.prompts == OBSERVED
+    assert anew.refresh_id != continued.refresh_id
+
+
+def test_what_a_pass_has_sampled_is_decided_by_its_samples(pool, full, tmp_path):
+    """Evidence that was ignored at first does not replace rollouts that were paid for."""
+    first = refresh(pool.config(tmp_path, sampling__n=4), pool.sources, SilentView())
+    train(tmp_path, decisions(first.path)["prompt_id"].to_list()[:OBSERVED])
+    refresh(pool.config(tmp_path, evidence__use=False), pool.sources, SilentView())
+    result = refresh(pool.config(tmp_path, evidence__assume_fresh=True), pool.sources, SilentView())
+    assert (result.observed.prompts, result.refresh_id) == (0, full.refresh_id)
+
+
+def test_when_all_were_observed_nothing_is_sampled(pool, tmp_path):
+    first = refresh(pool.config(tmp_path), pool.sources, SilentView())
+    train(tmp_path, decisions(first.path)["prompt_id"].to_list())
+    config = pool.config(tmp_path, sampling__seed=1, evidence__assume_fresh=True)
+    result = refresh(config, pool.sources, SilentView())
+    assert (result.rollouts, result.observed.prompts) == (0, PROMPTS)
+    assert result.set_rows > PROMPTS / 4
+    assert {row["cap"] for row in result.caps} == {None}
