@@ -9,22 +9,29 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from verifiers.boxed.braces import group_end
 from verifiers.boxed.symbols import SUBSCRIPTS, SUPERSCRIPTS, UNICODE
 
 _SUPERSCRIPT_RUN = re.compile(f"[{''.join(SUPERSCRIPTS)}]+")
 _SUBSCRIPT_RUN = re.compile(f"[{''.join(SUBSCRIPTS)}]+")
 
 _DROPPED = re.compile(
-    r"(?<!\\)\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|mathstrut|strut|,|!|;|:|>|/)"
-    r"(?![A-Za-z])|\\[hv]?phantom(?![A-Za-z])\s*(?:\{[^{}]*\}|\S)"
+    r"(?<!\\)\\(?:(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|mathstrut|strut"
+    r"|tiny|small|normalsize|large|Large|LARGE|huge|Huge|checkmark|blacksquare|(?:text)?color\s*\{\w*\})(?![A-Za-z])"
+    r"|[,!;:>/])|\\[hv]?phantom(?![A-Za-z])\s*(?:\{[^{}]*\}|\S)"
 )
+_THIN = re.compile(r"(?<=\d)\s?(?<!\\)\\[,;:>/]\s?(?=\d)")
+"""Between digits a thin space separates: 2\\,1/3 is a mixed number, 4\\,5 no number at all."""
+_SWITCH = re.compile(r"\{\s*\\(?:rm|bf|it|sf|tt)(?![A-Za-z])([^{}]*)\}")
 _BLANK = re.compile(
     r"(?<!\\)\\(?:quad|qquad|enspace|thinspace|hspace\*?\{[^{}]*\})(?![A-Za-z])|(?<!\\)\\(?=[ \n\t])|~|&nbsp;"
 )
 _THIN_THOUSANDS = re.compile(
-    r"(?<![\d.])(\d{1,3})((?:(?:\{,\}|,\\!|,\s?\\!|\\,|\\;|\\:|\\ |\\!|\{\\,\}|'|_)\s?\d{3})+)(?!\d)"
+    r"(?<![\d.])([1-9]\d{0,2})((?:(?:\{,\}|,\\!|,\s?\\!|\\,|\\;|\\:|\\ |\\!|\{\\,\}|'|_)\s?\d{3})+)(?!\d)"
 )
-_SPACED_THOUSANDS = re.compile(r"(?<![\d.,/] )(?<![\d.,/])(\d{1,3})((?:[ ~]\d{3})+)(?![\d/])(?! ?/)")
+_DECIMAL_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)")
+_THIN_DECIMALS = re.compile(r"(?<=\d\.)\d{3}(?:\\[,;: ]\d{3})*\\[,;: ]\d{1,3}(?!\d)")
+_SPACED_THOUSANDS = re.compile(r"(?<![\d.,/] )(?<![\d.,/])([1-9]\d{0,2})((?:[ ~]\d{3})+)(?![\d/])(?! ?/)")
 _EUROPEAN = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+),(\d{1,2}|\d{4,})(?![\d.,])")
 _DOTTED_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,])")
 _LETTER_TIMES = re.compile(r"(?<=\d) ?[xX] ?(?=10\s?\^)")
@@ -32,6 +39,19 @@ _STARS = re.compile(r"(?<=[\w)])\*\*(?=[\w(-])")
 _FILLER = re.compile(
     r"(?:\\text\{)?\s*(?:the )?(?:final |correct )?answer(?: is)?\s*[:=]?\s*\}?\s*(?=[^\s}])", re.IGNORECASE
 )
+_CURRENCY = re.compile(
+    r"(?:\\(?:text|mathrm)\{)?\s*(Rs|INR|USD|US(?=\s*\\?\$)|EUR|GBP)(?![A-Za-z])\.?\s*\}?\s*(?=[\d\\$])"
+)
+_CURRENCY_SIGNS = {"Rs": "₹", "INR": "₹", "USD": "\\$", "US": "", "EUR": "€", "GBP": "£"}
+_NEXT_UNKNOWN = re.compile(r"(=[^=,;]*?[\d}]) +(?=[A-Za-z](?:_\{?\w\}?)?\s*=)")
+"""x=1 y=2: two equations, no product."""
+_OUTWARD = re.compile(r"([\[\](])([^\[\]()]*[,;][^\[\]()]*)([\[\])])")
+"""An interval, perhaps with open ends as ]1,2[."""
+_LINES = re.compile(
+    r"(?:\\\{)?\s*\\begin\{(cases|aligned|align\*?|gathered|array)\}(?:\{[lcr|]*\})?(.*)\\end\{\1\}\s*\.?",
+    re.DOTALL,
+)
+_ALIGNMENT = re.compile(r"\s*&\s*(?=[=<>]|\\[lg]e)|(?<=[=<>])\s*&")
 _NOT_DIGITS = re.compile(r"\D")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"), ("`", "`"))
 _BOX_PREFIX = re.compile(r"\\(?:boxed|fbox)\s*\{")
@@ -45,17 +65,38 @@ def clean(text: str) -> str:
         text = text.replace("\\\\", "\\")
     text = _unwrapped(text)
     text = _THIN_THOUSANDS.sub(lambda found: found[1] + _NOT_DIGITS.sub("", found[2]), text)
-    text = _DROPPED.sub("", text)
+    text = _DECIMAL_COMMA.sub(".", text)
+    text = _THIN_DECIMALS.sub(lambda found: _NOT_DIGITS.sub("", found[0]), text)
+    text = _DROPPED.sub("", _THIN.sub(" ", text))
+    text = _SWITCH.sub(r"\\text{\1}", text)
     text = _STARS.sub("^", text)
     text = _LETTER_TIMES.sub(r"\\times ", text)
     filler = _FILLER.match(text)
     if filler is not None:
         text = text[filler.end() :]
-    text = _BLANK.sub(" ", text)
+    text = _CURRENCY.sub(lambda found: _CURRENCY_SIGNS[found[1]], text, count=1)
+    text = _NEXT_UNKNOWN.sub(r"\1, ", _BLANK.sub(" ", text))
     text = _SPACED_THOUSANDS.sub(lambda found: found[1] + _NOT_DIGITS.sub("", found[2]), text)
     text = _EUROPEAN.sub(lambda found: found[1].replace(".", "") + "." + found[2], text)
     text = _DOTTED_THOUSANDS.sub(lambda found: found[0].replace(".", ""), text)
-    return text.strip()
+    return _one_line(_inward(text.strip()))
+
+
+def _inward(text: str) -> str:
+    """An interval with its open ends as (1,2) instead of ]1,2[."""
+    found = _OUTWARD.fullmatch(text)
+    if found is None:
+        return text
+    return {"]": "("}.get(found[1], found[1]) + found[2] + {"[": ")"}.get(found[3], found[3])
+
+
+def _one_line(text: str) -> str:
+    """A system of equations, one below the other, as a list."""
+    found = _LINES.fullmatch(text) if "\\begin" in text else None
+    if found is None or (found[1] == "array" and not text.startswith("\\{")):
+        return text
+    lines = _ALIGNMENT.sub("", found[2])
+    return text if "&" in lines else ", ".join(line.strip() for line in lines.split("\\\\") if line.strip())
 
 
 def _plain_characters(text: str) -> str:
@@ -104,23 +145,7 @@ def _unboxed(text: str) -> str:
     prefix = _BOX_PREFIX.match(text)
     if prefix is None or not text.endswith("}"):
         return text
-    return text[prefix.end() : -1] if _is_one_group(text, prefix.end()) else text
-
-
-def _is_one_group(text: str, start: int) -> bool:
-    """True when the brace opened just before `start` closes at the end of `text`."""
-    depth, at = 1, start
-    while at < len(text):
-        if text[at] == "\\":
-            at += 1
-        elif text[at] == "{":
-            depth += 1
-        elif text[at] == "}":
-            depth -= 1
-            if depth == 0:
-                return at == len(text) - 1
-        at += 1
-    return False
+    return text[prefix.end() : -1] if group_end(text, prefix.end()) == len(text) - 1 else text
 
 
 _COSMETIC = re.compile(

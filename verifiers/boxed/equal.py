@@ -22,9 +22,9 @@ from verifiers.boxed.algebra import (
 from verifiers.boxed.bounds import UnreadableError, metered
 from verifiers.boxed.clean import squeezed
 from verifiers.boxed.kinds import (
+    assigned,
     clock_terms,
     digits_value,
-    is_assignment,
     is_quotient,
     may_be_ratio,
     proportional,
@@ -35,7 +35,7 @@ from verifiers.boxed.kinds import (
 from verifiers.boxed.numeric import decimal_value, equal
 from verifiers.boxed.read import MAX_READ, read
 from verifiers.boxed.regions import same_region
-from verifiers.boxed.relations import as_region
+from verifiers.boxed.relations import as_region, is_constant
 from verifiers.boxed.values import (
     Based,
     Choice,
@@ -145,10 +145,17 @@ class _Comparison:
     def _across(self, one: Value, two: Value) -> bool:
         """Kinds that may mean the same although they differ; `one` is the first of each pair named."""
         match one, two:
-            case Named(), Relation():
-                return one.relation is not None and same_relation(one.relation, two)
+            case Named(), Relation():  # 2x + 3 = 7 is the question that x = 2 answers
+                unsolved = is_constant(one.value)
+                return one.relation is not None and not unsolved and same_relation(one.relation, two)
             case Named(), Region(variable=variable) if variable:
                 return one.name == variable and self.same(one.value, two)
+            case Named(value=Sequence() as point), Many() if one.name.startswith("("):  # (x,y) = (1,2)
+                values = assigned(two)
+                names = one.name[1:-1].split(",")
+                return values.keys() == set(names) and self._in_order(
+                    point.items, tuple(values[name] for name in names)
+                )
             case Named(), _:
                 return self.same(one.value, two)
             case Choice(), Quantity() if one.value is None:
@@ -160,11 +167,17 @@ class _Comparison:
             case Region(), (Sequence() | SetOf() | Many()):
                 other = as_region(SetOf(two.items) if isinstance(two, Many) else two)
                 return other is not None and same_region(one, other)
-            case SetOf(items=(single,)), Quantity():
+            case SetOf(items=(single,)), (Quantity() | Sequence()):
                 return self.same(single, two)
             case Sequence(), Many():
-                unambiguous = len(one.items) > 2 or is_assignment(two)
-                return unambiguous and self._in_order(one.items, two.items)
+                if values := assigned(two):
+                    return self._in_order(one.items, tuple(values.values()))
+                return len(one.items) > 2 and self._in_order(one.items, two.items)
+            case Sequence(items=(Sequence(), *_)), Table():
+                rows = [row.items for row in one.items if isinstance(row, Sequence)]
+                return len(rows) == len(one.items) == len(two.rows) and all(
+                    map(self._in_order, rows, two.rows)
+                )
             case Sequence(opening="(", closing=")"), Table():
                 vector = (
                     two.rows[0] if len(two.rows) == 1 else tuple(row[0] for row in two.rows if len(row) == 1)

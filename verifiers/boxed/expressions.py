@@ -21,7 +21,7 @@ from verifiers.boxed.algebra import (
     rational,
 )
 from verifiers.boxed.bounds import TooHardError, UnreadableError, spend
-from verifiers.boxed.marks import DEGREE, PERCENT, radians, refuse_infinity
+from verifiers.boxed.marks import DEGREE, PERCENT, degree_sign, radians, refuse_infinity
 from verifiers.boxed.numerals import mixed_part, numeral
 from verifiers.boxed.powers import power, root
 from verifiers.boxed.tokens import MAX_DEPTH, Cursor, Token
@@ -99,26 +99,12 @@ class Expressions:
         value = self._postfix(self._primary())
         while self.cursor.accept("^"):
             value = (
-                value * of_atom(DEGREE) if self._degree_sign() else functions.raised(value, self._exponent())
+                value * of_atom(DEGREE)
+                if degree_sign(self.cursor)
+                else functions.raised(value, self._exponent())
             )
             value = self._postfix(value)
         return value
-
-    def _degree_sign(self) -> bool:
-        cursor = self.cursor
-        if cursor.accept("circ"):
-            return True
-        first, second, third = cursor.peek(), cursor.peek(1), cursor.peek(2)
-        braced = (
-            first is not None
-            and second is not None
-            and third is not None
-            and (first.text, third.text) == ("{", "}")
-        )
-        if braced and second is not None and second.text in ("circ", "o"):
-            cursor.at += 3
-            return True
-        return False
 
     def _exponent(self) -> Ratio:
         minus = False

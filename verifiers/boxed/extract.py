@@ -25,14 +25,16 @@ _BOX = r"\\{1,2}(?:boxed|fbox)(?![A-Za-z])[ \t\n]*"
 _BOX_START = re.compile(_BOX)
 _SCAN = re.compile(rf"(?P<box>{_BOX})|\\.|[{{}}]", re.DOTALL)
 _BARE = re.compile(r"[-+−]?[\d.,]*\d|\\[A-Za-z]+(?:\{[^{}]*\})*|[A-Za-z]")
+_EMPTY = re.compile(r"(?:\\(?:[,;:!> ]|q?quad(?![a-z]))|[~$\s{}])*")
 _GAP_NOISE = re.compile(r"\\(?:text|q?quad)|[A-Za-z](?:_\{?\w\}?)?\s*=|\\[,;:! ()\[\]\\]|[\s${}(),;/|&~*]")
 _GAP_WORDS = re.compile(r"(?:and|or|either|maybe|perhaps|possibly|alternatively|also|else|its?|is|be|could)*")
 _HASH = re.compile(r"####[ \t]*([^\n]*)")
 _ANSWER_LINE = re.compile(
     r"(?:^[ \t>*_#]*(?:the[ \t]+)?(?:final[ \t]+)?(?:answer|ans|a)[ \t*_]*[:=][ \t*_]*"
-    r"|\b(?:the|my|our)[ \t]+(?:final[ \t]+|correct[ \t]+)?answer[ \t]+is[ \t]*:?[ \t*_]*)([^\n]*)",
+    r"|\b(?:the|my|our)[ \t]+(?:final[ \t]+|correct[ \t]+)?answer[ \t]+is[ \t]*:?[ \t*_]*)",
     re.IGNORECASE | re.MULTILINE,
 )
+_SAME_SENTENCE = re.compile(r"(?:[^\n.!?]|[.!?](?!\s))+")
 _SENTENCE_END = re.compile(r"[.!?](?:\s+[A-Z(].*)?$", re.DOTALL)
 
 
@@ -68,7 +70,7 @@ def _boxed(body: str) -> Extraction:
     if not boxes or boxes[-1].end <= last:
         return Extraction("malformed", detail="the last box holds no group")
     texts = [body[box.inner : box.stop].strip() for box in _joined(body, boxes)]
-    if not all(texts):
+    if any(_EMPTY.fullmatch(text) for text in texts):
         return Extraction("malformed", detail="the box is empty")
     return Extraction("found", tuple(dict.fromkeys(texts)))
 
@@ -135,10 +137,14 @@ def _hash(body: str) -> Extraction:
 
 
 def _answer_line(body: str) -> Extraction:
-    lines = _ANSWER_LINE.findall(body[-MAX_ANSWER:])
-    if not lines:
+    tail = body[-MAX_ANSWER:]
+    found = list(_ANSWER_LINE.finditer(tail))
+    if not found:
         return Extraction("absent")
-    return _of_line(_SENTENCE_END.sub("", lines[-1].strip()))
+    last = found.pop()
+    while found and _SAME_SENTENCE.fullmatch(tail, found[-1].end(), last.start()):
+        last = found.pop()  # "the answer is 3 or the answer is 4" gives both
+    return _of_line(_SENTENCE_END.sub("", tail[last.end() :].partition("\n")[0].strip()))
 
 
 def _plain(body: str) -> Extraction:

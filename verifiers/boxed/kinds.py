@@ -10,7 +10,7 @@ from math import gcd
 
 from verifiers.boxed.algebra import Atom, Ratio, as_fraction, as_integer, integer, poly_mul
 from verifiers.boxed.numeric import equal, is_zero, sign
-from verifiers.boxed.values import Based, Clock, Many, Named, Quantity, Relation, Residue
+from verifiers.boxed.values import Based, Clock, Many, Named, Quantity, Relation, Residue, Value
 
 
 def same_relation(one: Relation, two: Relation) -> bool:
@@ -57,10 +57,16 @@ def is_quotient(terms: tuple[Ratio, ...], quantity: Quantity) -> bool:
     return equal(terms[0] / terms[1], quantity.value)
 
 
-def is_assignment(many: Many) -> bool:
-    """True for x = 1, y = 2: each item names another unknown."""
-    names = [item.name for item in many.items if isinstance(item, Named)]
-    return len(names) == len(many.items) == len(set(names))
+def assigned(many: Many) -> dict[str, Value]:
+    """The value of each unknown in x = 1, y = 2; in the order of the alphabet where all are letters.
+
+    Empty when `many` is anything else.
+    """
+    named = [item for item in many.items if isinstance(item, Named)]
+    values = {item.name: item.value for item in named}
+    if not len(values) == len(named) == len(many.items):
+        return {}
+    return dict(sorted(values.items())) if all(len(name) == 1 for name in values) else values
 
 
 def digits_value(based: Based) -> int | None:

@@ -7,9 +7,24 @@ from __future__ import annotations
 
 from verifiers.boxed.algebra import INFINITY, PI, Atom, Ratio, atoms, integer, of_atom, ratio
 from verifiers.boxed.bounds import UnreadableError
+from verifiers.boxed.tokens import Cursor
 
 DEGREE = Atom("mark", "degree")
 PERCENT = Atom("mark", "percent")
+
+
+def degree_sign(cursor: Cursor) -> bool:
+    """Passes over what makes a degree sign of the "^" before it: \\circ, {\\circ}, o or {o}."""
+    signs = ("circ", "o")
+    ahead = [cursor.peek(place) for place in range(3)]
+    texts = [token.text if token is not None else "" for token in ahead]
+    if texts[0] in signs:
+        cursor.at += 1
+        return True
+    if texts[0] == "{" and texts[1] in signs and texts[2] == "}":
+        cursor.at += 3
+        return True
+    return False
 
 
 def without_mark(value: Ratio, mark: Atom) -> tuple[Ratio, bool]:

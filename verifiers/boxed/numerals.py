@@ -15,7 +15,7 @@ from verifiers.boxed.tokens import Cursor
 
 MAX_DIGITS = 1_200
 _REPEATING = re.compile(
-    r"(\d*)\.(\d*?)(?:\\(?:overline|bar)\s*\{(\d+)\}|\((\d+)\)|(\\dot.*)|(\d)(\d*)(?:\.\.\.|\s?\\[lc]?dots))"
+    r"(\d*)\.(\d*?)(?:\\(?:overline|bar)\s*\{(\d+)\}|\((\d+)\)|(\\dot.*)|(\d)\6*(?:\.\.\.|\s?\\[lc]?dots))"
 )
 _NOT_DIGIT = re.compile(r"\D")
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from verifiers.boxed.algebra import INFINITY, Atom, Ratio, atoms, integer, rational
+from verifiers.boxed.algebra import INFINITY, PI, Atom, Ratio, atoms, integer, of_atom, rational
 from verifiers.boxed.bounds import UnreadableError
 from verifiers.boxed.expressions import Expressions
 from verifiers.boxed.marks import DEGREE, PERCENT, without_mark
 from verifiers.boxed.units import read_unit, split_multiplier
 from verifiers.boxed.values import Proportion, Quantity, Residue, Unit
-from verifiers.boxed.words import SEPARATORS
+from verifiers.boxed.words import RADIANS, SEPARATORS
 
 _DIVIDED = frozenset({"time", "length", "mass", "money"})
 _UNIT_SIGNS = {"/": "/", "cdot": "·", "times": "·"}
-_CURRENCIES = {"\\$": "$", "$": "$", "€": "euro", "£": "gbp", "¥": "yuan", "¢": "¢"}
+_CURRENCIES = {"\\$": "$", "$": "$", "€": "euro", "£": "gbp", "¥": "yuan", "¢": "¢", "₹": "rupee"}
 
 
 class Quantities:
@@ -35,13 +35,24 @@ class Quantities:
         first = self._quantity()
         if not isinstance(first, Quantity) or first.unit is None or first.unit.kind not in _DIVIDED:
             return first
-        while (token := cursor.peek()) is not None and token.kind == "num":  # 3 hours 30 minutes
+        smallest = first.unit
+        while (joined := self._at_and()) or cursor.number_ahead(0):  # 3 hours (and) 30 minutes
+            before = cursor.at
+            cursor.at += joined
             rest = self._quantity()
-            if not isinstance(rest, Quantity) or rest.unit is None or rest.unit.kind != first.unit.kind:
+            unit = rest.unit if isinstance(rest, Quantity) else None
+            if not isinstance(rest, Quantity) or unit is None or not _is_part(unit, smallest):
+                cursor.at = before
+                if joined:
+                    return first
                 raise UnreadableError("a number after a unit")
-            smaller = rational(rest.unit.scale / first.unit.scale)
-            first = Quantity(first.value + rest.value * smaller, first.unit)
+            smaller = rational(unit.scale / first.unit.scale)
+            first, smallest = Quantity(first.value + rest.value * smaller, first.unit), unit
         return first
+
+    def _at_and(self) -> bool:
+        """True when an "and" and a number come next."""
+        return self.cursor.word_is("and") and self.cursor.number_ahead(1)
 
     def _quantity(self) -> Quantity | Proportion | Residue:
         cursor = self.cursor
@@ -51,7 +62,7 @@ class Quantities:
         currency = self._currency()
         value = self.expressions.sum()
         value = -value if minus else value
-        if cursor.next_is(":") and not self.in_builder:
+        if (cursor.next_is(":") and not self.in_builder) or cursor.word_is("to"):
             return self._proportion(value)
         if cursor.next_is("pmod", "bmod", "mod") or self._mod_in_brackets():
             return self._residue(value)
@@ -61,6 +72,8 @@ class Quantities:
         value = value * integer(factor)
         if words.lower() in ("percent", "per cent", "pct"):
             percent, words = True, ""
+        if words in RADIANS:
+            value, words, degrees = value * integer(180) / of_atom(PI), "", True
         unit = _unit(currency or words or self._currency())
         if degrees:
             value, scale = _temperature(value)
@@ -82,7 +95,8 @@ class Quantities:
 
     def _proportion(self, first: Ratio) -> Proportion:
         terms = [first]
-        while self.cursor.accept(":"):
+        while self.cursor.next_is(":") or self.cursor.word_is("to"):
+            self.cursor.at += 1
             terms.append(self.expressions.sum())
         return Proportion(tuple(terms))
 
@@ -144,6 +158,10 @@ def _unit(words: str) -> Unit | None:
     if unit is None:
         raise UnreadableError(f"words that are no unit: {words[:30]!r}")
     return unit
+
+
+def _is_part(unit: Unit, whole: Unit) -> bool:
+    return unit.kind == whole.kind and unit.scale < whole.scale
 
 
 def _temperature(value: Ratio) -> tuple[Ratio, str]:

@@ -18,7 +18,15 @@ from verifiers.boxed.regions import EVERYTHING
 from verifiers.boxed.shapes import Shapes
 from verifiers.boxed.tokens import Token, tokenize
 from verifiers.boxed.values import Based, Choice, Clock, Many, Opaque, Quantity, Region, SetOf, Value, Word
-from verifiers.boxed.words import COMMAND_OF_WORD, FUNCTION_WORDS, NUMBER_WORDS, PHRASES, folded
+from verifiers.boxed.words import (
+    COMMAND_OF_WORD,
+    FUNCTION_WORDS,
+    NUMBER_WORDS,
+    PHRASES,
+    ROUGHLY,
+    TIMES_OF_DAY,
+    folded,
+)
 
 MAX_READ = 4_000
 """Characters; longer answers are compared as text only."""
@@ -32,6 +40,7 @@ _PLAIN_NUMBER = re.compile(
 )
 _FONT = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox|mathrm|mathbf|operatorname)(?![A-Za-z])")
 _LETTERS = re.compile(r"[A-Za-z](?:[A-Za-z' .,]|(?<=[A-Za-z]{2})-(?=[A-Za-z]{2}))*")
+_ARTICLE = re.compile(r"(?:an?|the) (?=[a-z]{3})", re.IGNORECASE)
 _NAMED_NUMBER = re.compile(r"[A-Za-z]{3,}[.,]? [0-9]{1,6}(?:st|nd|rd|th)?(?:, [0-9]{4})?")
 """March 5, 2020; Room 12."""
 _CLOCK = re.compile(
@@ -47,7 +56,9 @@ _BASED = re.compile(
     r"[(\[]?(-?(?=[A-Fa-f]{0,20}[0-9])[0-9A-Fa-f]{1,64}|[A-F]{2,8}(?=_\{?1[1-6]))[)\]]?\s*"
     r"(?:_\s*\{?\s*\(?\s*(?:base ?)?(-?[0-9]{1,2}|[a-z]+)\s*\)?\s*\}?|,? (?:in )?base[ -]([0-9]{1,2}|[a-z]+))"
 )
-_COMMA_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)", re.ASCII)
+_LAKHS = re.compile(r"[1-9]\d?(?:,\d\d)+,\d{3}", re.ASCII)
+"""12,34,567, as written in India."""
+_COMMA_NUMBER = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?!\d|,\d)", re.ASCII)
 
 
 def read(text: str) -> tuple[Value, ...]:
@@ -71,6 +82,9 @@ def _readings(text: str) -> tuple[Value, ...]:
     if not 0 < len(cleaned) <= MAX_READ:
         return (Opaque(text.strip()),)
     joined = _COMMA_NUMBER.sub(lambda found: _joined(cleaned, found), cleaned)
+    if _LAKHS.fullmatch(cleaned):
+        joined = cleaned.replace(",", "")
+        return _read(joined), _read(cleaned)
     if joined != cleaned and _COMMA_NUMBER.fullmatch(cleaned) and ",0" not in cleaned:
         return _read(joined), _read(cleaned)
     return (_read(joined),)
@@ -144,7 +158,10 @@ def _special(text: str) -> Value | None:
         return Choice(choice[1], None)
     if _LETTERS.fullmatch(plain):
         return _words(plain)
-    if _NAMED_NUMBER.fullmatch(plain) and plain.split()[0].lower() not in FUNCTION_WORDS:
+    if (
+        _NAMED_NUMBER.fullmatch(plain)
+        and plain.split()[0].lower().rstrip(".") not in FUNCTION_WORDS | ROUGHLY
+    ):
         return Word(folded(plain))
     clock = _CLOCK.fullmatch(plain)
     if clock is not None:
@@ -178,8 +195,11 @@ def _words(plain: str) -> Value | None:
     phrase = " ".join(plain.lower().split()).rstrip(".")
     if len(phrase) == 1:
         return None
-    if phrase in NUMBER_WORDS:
-        return _read(str(NUMBER_WORDS[phrase]))
+    number = NUMBER_WORDS.get(phrase.replace("-", " "))
+    if number is not None:
+        return _read(str(number))
+    if phrase in TIMES_OF_DAY:
+        return Clock(12, 0, 0, TIMES_OF_DAY[phrase])
     meaning = PHRASES.get(phrase)
     if meaning == "nothing":
         return SetOf(())
@@ -195,7 +215,7 @@ def _words(plain: str) -> Value | None:
         return None
     if all(len(part) == 1 for part in parts):
         return Word("".join(plain.split()))
-    return Word(folded(" ".join(plain.split()).rstrip(".")))
+    return Word(folded(_ARTICLE.sub("", " ".join(plain.split()).rstrip("."))))
 
 
 def _clock(found: re.Match[str]) -> Value | None:

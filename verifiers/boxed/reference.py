@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from verifiers.boxed.braces import balanced
 from verifiers.boxed.equal import Conventions
 from verifiers.boxed.extract import FORMATS, extract
 from verifiers.boxed.forms import FORMS
@@ -23,7 +24,6 @@ _MAX_BITS = 3_900
 UNIT_MODES = ("optional", "required", "ignored")
 _EXACT = (Fraction(0), Fraction(0))
 _CONTENT = re.compile(r"[^\s$.,;]")
-_ESCAPED = re.compile(r"\\.", re.DOTALL)
 
 
 class BadReferenceError(ValueError):
@@ -93,18 +93,9 @@ def _answer(given: object) -> str:
         text = inside.answers[0]
     if not _CONTENT.search(text):
         raise BadReferenceError("the answer is empty")
-    if ("{" in text or "}" in text) and not _balanced(text):
+    if ("{" in text or "}" in text) and not balanced(text):
         raise BadReferenceError(f"the answer's braces do not match: {text[:60]!r}")
     return text
-
-
-def _balanced(text: str) -> bool:
-    depth = 0
-    for sign in _ESCAPED.sub("", text):
-        depth += (sign == "{") - (sign == "}")
-        if depth < 0:
-            return False
-    return depth == 0
 
 
 def _formats(reference: Mapping[str, Any]) -> tuple[str, ...]:

@@ -44,8 +44,10 @@ SIGNS = {"=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "<=": "<=", ">=":
 _MAX_NAME = 16
 _CONSTANT = frozenset({"prime", "root", "cos", "pi", "e", "log"})
 _GREEK = "|".join(sorted(GREEK, reverse=True))
-_ANNOUNCEMENT = re.compile(r"(?!.*\bnot\b)(?:.*\b(?:is|are|equals|be)|.*:)\s*", re.IGNORECASE)
-"""Words that say what the following value is: "The area is", "Area:"."""
+_ANNOUNCEMENT = re.compile(
+    r"(?!.*\bnot\b)(?:.*\b(?:is|are|equals|be)|.*:|approximately|approx\.?|about|roughly)\s*", re.IGNORECASE
+)
+"""Words that say what the following value is: "The area is", "Area:", "about"."""
 _SIMPLE_NAME = re.compile(rf"(?:[A-Za-z]|\\(?:{_GREEK}))(?:_(?:\{{.*\}}|[^{{]))?'*")
 _NAME = re.compile(
     rf"(?:\\(?:sin|cos|tan|cot|sec|csc))?(?:{_SIMPLE_NAME.pattern}|\\[a-z]+\{{\w+\}})(?:\^(?:\{{-1\}}|-1))?(?:\([^()]*\))?"
@@ -114,12 +116,12 @@ def _agreed(sides: list[Value]) -> Value:
     """The last of sides that are equal wherever they are constants."""
     constants = [side for side in sides if is_constant(side)]
     for one, two in itertools.pairwise(constants):
-        if not equal(_in_base_units(one), _in_base_units(two)):
+        if not equal(in_base_units(one), in_base_units(two)):
             raise UnreadableError("an equation that does not hold")
     return sides[-1]
 
 
-def _in_base_units(value: Value) -> Ratio:
+def in_base_units(value: Value) -> Ratio:
     """A scalar with its percent sign and unit worked in, so that 5 cm = 0.05 m holds."""
     plain = scalar(value)
     if isinstance(value, Quantity) and value.percent:
@@ -161,6 +163,7 @@ def _member(left: Value, right: Value) -> Value:
 
 def _inequalities(sides: list[Value], signs: list[str]) -> Value:
     relations: list[Relation] = []
+    solved = True  # the variable stands alone: 2x + 3 < 7 is the question, not its answer
     for left, s, right in zip(sides, signs, sides[1:], strict=False):
         if s not in ("<", "<=", ">", ">=", "!="):
             raise UnreadableError("signs that do not go together")
@@ -168,9 +171,10 @@ def _inequalities(sides: list[Value], signs: list[str]) -> Value:
             continue  # x < infinity says nothing
         low, high = (right, left) if s in (">", ">=") else (left, right)
         relations.append(Relation(s.replace(">", "<"), scalar(low) - scalar(high)))
+        solved = solved and bool(_letter(left) or _letter(right))
     if any(all(atom.kind in _CONSTANT for atom in atoms(relation.difference)) for relation in relations):
         raise UnreadableError("an inequality between constants")
-    regions = [_solved(relation) for relation in relations]
+    regions = [_range(relation) if solved else None for relation in relations]
     found = [region for region in regions if region is not None]
     if not found or len(found) < len(relations) or len({region.variable for region in found}) > 1:
         return relations[0] if len(relations) == 1 else Many(tuple(relations))
@@ -180,7 +184,7 @@ def _inequalities(sides: list[Value], signs: list[str]) -> Value:
     return Region(result.intervals, found[0].variable)
 
 
-def _solved(relation: Relation) -> Region | None:
+def _range(relation: Relation) -> Region | None:
     """The range of the one variable in a linear `relation`, or None when it is of another kind."""
     difference = relation.difference
     variables = {atom for atom in atoms(difference) if atom.kind == "var"}

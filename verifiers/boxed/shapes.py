@@ -5,22 +5,25 @@ In: tokens. Out: a `Value`. Relations between two sides are read by `relations`.
 
 from __future__ import annotations
 
-from verifiers.boxed.algebra import Ratio
+from verifiers.boxed.algebra import Ratio, integer
 from verifiers.boxed.bounds import UnreadableError
 from verifiers.boxed.expressions import Expressions
+from verifiers.boxed.numeric import equal
 from verifiers.boxed.quantities import Quantities
-from verifiers.boxed.regions import EVERYTHING, complement, intersection, union
-from verifiers.boxed.relations import SIGNS, as_region, chain, find_name, scalar
+from verifiers.boxed.regions import EVERYTHING, union
+from verifiers.boxed.relations import SIGNS, chain, find_name, in_base_units, is_constant, scalar
+from verifiers.boxed.sets import combined, condition, intersected
 from verifiers.boxed.tokens import Cursor, Token
 from verifiers.boxed.values import (
     Choice,
+    Interval,
     Many,
+    Named,
     Quantity,
     Region,
     Sequence,
     SetOf,
     Table,
-    Union,
     Value,
     Word,
 )
@@ -49,11 +52,11 @@ class Shapes:
         items, joiner = self._items()
         if self.cursor.peek() is not None:
             raise UnreadableError("something is left over")
-        if len(items) == 1:
+        if len(items) == 1 or (joiner == "or" and _all_equal(items)):
             return items[0]
         regions = [item for item in items if isinstance(item, Region) and item.variable]
         if len(regions) == len(items) and joiner != "," and len({region.variable for region in regions}) == 1:
-            return union(regions) if joiner == "or" else _intersected(regions)
+            return union(regions) if joiner == "or" else intersected(regions)
         return Many(_flat(items))
 
     def _items(self) -> tuple[list[Value], str]:
@@ -101,16 +104,16 @@ class Shapes:
 
     def _side(self) -> Value:
         value = self._operand()
-        while self.cursor.next_is("cup", "cap", "setminus") or self._capital_union(value):
+        while self.cursor.next_is("cup", "cap", "setminus") or self._plain_operation(value):
             operation = self.cursor.take().text
-            operation = "cup" if operation == "U" else operation
-            value = _combined(operation, value, self._operand())
+            operation = {"U": "cup", "-": "setminus"}.get(operation, operation)
+            value = combined(operation, value, self._operand())
         return value
 
-    def _capital_union(self, left: Value) -> bool:
-        """True for the U of (1,2) U (3,4)."""
+    def _plain_operation(self, left: Value) -> bool:
+        """True for the U of (1,2) U (3,4) and the minus of a set without some of its numbers."""
         token = self.cursor.peek()
-        return token is not None and token.text == "U" and not isinstance(left, Quantity)
+        return token is not None and token.text in ("U", "-") and not isinstance(left, Quantity)
 
     def _operand(self) -> Value:
         cursor = self.cursor
@@ -119,9 +122,11 @@ class Shapes:
             raise UnreadableError("the answer ends too early")
         if token.kind == "txt" and token.text not in ("e", "i"):
             return self._word()
-        if token.text in _NUMBER_SETS or token.text == "\\mathbb{R}":
+        if cursor.accept_letter("\\mathbb{R}"):
+            return self._reals()
+        if token.text in _NUMBER_SETS:
             cursor.at += 1
-            return EVERYTHING if token.text == "\\mathbb{R}" else Word(_NUMBER_SETS[token.text])
+            return Word(_NUMBER_SETS[token.text])
         if cursor.accept("emptyset"):
             return SetOf(())
         if cursor.accept("ldots"):
@@ -138,10 +143,29 @@ class Shapes:
             return self._set()
         if cursor.next_is("langle") or (cursor.next_is("(", "[") and cursor.at in cursor.commas):
             return self._sequence()
+        if token.text.isupper() and cursor.next_is("(", ahead=1) and cursor.at + 1 in cursor.commas:
+            cursor.at += 1
+            return Named(token.text, self._sequence(), None)  # the point A(1,2)
+        if cursor.next_is("-") and cursor.next_is("begin", ahead=1):
+            cursor.at += 2
+            return _scaled(self._table(), integer(-1))
         value = self.quantities.read()
         if cursor.accept("begin"):
             return _scaled(self._table(), scalar(value))
         return value
+
+    def _reals(self) -> Region:
+        """The real line, or with a sign to it the positive or negative half."""
+        if not self.cursor.accept("^"):
+            return EVERYTHING
+        braced = self.cursor.accept("{")
+        positive = self.cursor.accept("+")
+        if not positive:
+            self.cursor.expect("-")
+        if braced:
+            self.cursor.expect("}")
+        low, high = (integer(0), None) if positive else (None, integer(0))
+        return Region((Interval(low, high, False, False),))
 
     def _word(self) -> Value:
         words = [self.cursor.take().text]
@@ -172,7 +196,7 @@ class Shapes:
         if self.cursor.accept("|", "mid", ":"):
             conditions, joiner = self._items()
             self.cursor.expect(closing)
-            return _condition(conditions, joiner)
+            return condition(items, conditions, joiner)
         self.cursor.expect(closing)
         return SetOf(_flat(items))
 
@@ -214,38 +238,20 @@ def _scaled(table: Table, factor: Ratio) -> Table:
     return Table(tuple(tuple(Quantity(scalar(item) * factor) for item in row) for row in table.rows))
 
 
+def _all_equal(items: list[Value]) -> bool:
+    """True for one scalar written in several ways: 1/2 or 0.5."""
+    scalars = [item for item in items if isinstance(item, Quantity) and is_constant(item)]
+    kinds = {item.unit.kind if item.unit is not None else "" for item in scalars}
+    return (
+        len(scalars) == len(items)
+        and len(kinds) == 1
+        and all(equal(in_base_units(scalars[0]), in_base_units(item)) for item in scalars[1:])
+    )
+
+
 def _flat(items: list[Value]) -> tuple[Value, ...]:
     """`items` with lists among them opened."""
     flat: list[Value] = []
     for item in items:
         flat.extend(item.items if isinstance(item, Many) else (item,))
     return tuple(flat)
-
-
-def _intersected(regions: list[Region]) -> Region:
-    result = regions[0]
-    for region in regions[1:]:
-        result = intersection(result, region)
-    return Region(result.intervals, regions[0].variable)
-
-
-def _condition(conditions: list[Value], joiner: str) -> Value:
-    """The numbers that a set's condition admits."""
-    regions = [item for item in conditions if isinstance(item, Region)]
-    if len(regions) != len(conditions):
-        raise UnreadableError("a set condition that is no range of numbers")
-    return Region((union(regions) if joiner == "or" else _intersected(regions)).intervals)
-
-
-def _combined(operation: str, left: Value, right: Value) -> Value:
-    first, second = as_region(left), as_region(right)
-    if first is not None and second is not None:
-        if operation == "cup":
-            return union([first, second])
-        return intersection(first, second if operation == "cap" else complement(second))
-    if operation != "cup":
-        raise UnreadableError(f"{operation} of sets that are not real numbers")
-    parts = [
-        part for value in (left, right) for part in (value.parts if isinstance(value, Union) else (value,))
-    ]
-    return Union(tuple(parts))

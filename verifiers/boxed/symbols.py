@@ -48,7 +48,7 @@ SYNONYMS = _pairs(
     | leq le | geq ge | leqslant le | geqslant ge | neq ne | lt < | gt > | tfrac frac | dfrac frac
     | cfrac frac | dbinom binom | tbinom binom | dots ldots | cdots ldots | varnothing emptyset | vee lor
     | wedge land | to rightarrow | lbrace { | rbrace } | lvert vert | rvert vert | degree circ
-    | degrees circ | backslash setminus | asin arcsin | acos arccos | atan arctan
+    | degrees circ | colon : | backslash setminus | asin arcsin | acos arccos | atan arctan
     """
 )
 """Command -> the one command or sign used for it from here on."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verifiers.boxed.bounds import UnreadableError
+from verifiers.boxed.braces import group_end
 from verifiers.boxed.symbols import NAME_COMMANDS, SYNONYMS, TEXT_COMMANDS
 from verifiers.boxed.words import COMMAND_OF_WORD, FUNCTION_WORDS, OTHER_UNITS, PLURALS, SEPARATORS, UNITS
 
@@ -41,6 +42,7 @@ _TOKEN = re.compile(
 _BOLD = frozenset({"mathbf", "boldsymbol", "bm"})
 """Fonts that set a whole expression as well as one symbol."""
 _WORDS = re.compile(r"[A-Za-z][A-Za-z .,'’/^0-9-]*:?")
+_LIST = re.compile(r"(,|\b(?:and|or)\b)")
 _UNIT_TEXT = re.compile(
     r"\s*[A-Za-z]{1,12}(?:\s?\^\s?\{?[23]\}?)?(?:\s?/\s?[A-Za-z]{1,12}(?:\^\{?[23]\}?)?)?\s*"
 )
@@ -75,7 +77,7 @@ def _tokens(text: str, depth: int) -> Iterator[Token]:
             continue
         if kind == "cmd" and match["cmd"] in TEXT_COMMANDS | NAME_COMMANDS:
             content, at = _argument(text, at)
-            new = list(_styled(match["cmd"], content, gap, depth))
+            new = list(_styled(match["cmd"], content, gap, depth, _follows_value(previous)))
         elif kind == "run":
             new = list(_letters(match[0], gap, previous))
         else:
@@ -106,34 +108,26 @@ def _argument(text: str, at: int) -> tuple[str, int]:
         raise UnreadableError("a command without its argument")
     if text[at] != "{":
         return text[at], at + 1
-    depth, start = 0, at
-    while at < len(text):
-        if text[at] == "\\":
-            at += 1
-        elif text[at] == "{":
-            depth += 1
-        elif text[at] == "}":
-            depth -= 1
-            if depth == 0:
-                return text[start + 1 : at], at + 1
-        at += 1
-    raise UnreadableError("an open brace")
+    end = group_end(text, at + 1)
+    if end < 0:
+        raise UnreadableError("an open brace")
+    return text[at + 1 : end], end + 1
 
 
-def _styled(command: str, content: str, gap: bool, depth: int) -> Iterator[Token]:
+def _styled(command: str, content: str, gap: bool, depth: int, follows_value: bool) -> Iterator[Token]:
     """The tokens of a group set in upright text, or the one symbol of an accented group."""
     inner = content.strip(" $")
     if command in NAME_COMMANDS and not (command in _BOLD and re.fullmatch(r"[0-9].*|..+", inner)):
         if not re.fullmatch(r"[A-Za-z0-9' ]{1,20}|\\[a-z]+", inner):
             raise UnreadableError(f"an accent over {inner[:20]!r}")
         yield Token("let", f"\\{command}{{{inner.replace(' ', '')}}}", gap)
-    elif len(inner) > 1 and inner.lower() in FUNCTION_WORDS:
+    elif len(inner) > 1 and inner.lower() in FUNCTION_WORDS and not (follows_value and inner == "min"):
         yield Token("cmd", COMMAND_OF_WORD.get(inner.lower(), inner), gap)
     elif _WORDS.fullmatch(inner) or _UNIT_TEXT.fullmatch(inner):
-        for place, part in enumerate(inner.split(",")):
-            if place:
+        for part in _LIST.split(inner):
+            if part == ",":
                 yield Token("op", ",", False)
-            if part.strip():
+            elif part.strip():
                 yield Token("txt", part.strip(), gap)
     elif depth >= _MAX_TEXT_DEPTH:
         raise UnreadableError("text inside text inside text")
@@ -144,11 +138,11 @@ def _styled(command: str, content: str, gap: bool, depth: int) -> Iterator[Token
 def _letters(run: str, gap: bool, previous: Token | None) -> Iterator[Token]:
     """A run of bare letters: a word, a function, a unit after a number, or variables side by side."""
     lower = run.lower()
-    follows_value = previous is not None and (previous.kind == "num" or previous.text in (")", "}"))
+    follows_value = _follows_value(previous)
     prefixed = _PREFIXED.fullmatch(run)
-    if lower in SEPARATORS:
+    if lower in SEPARATORS or (lower == "to" and follows_value):
         yield Token("txt", lower, gap)
-    elif run in FUNCTION_WORDS or lower in COMMAND_OF_WORD:
+    elif (run in FUNCTION_WORDS or lower in COMMAND_OF_WORD) and not (follows_value and run == "min"):
         yield Token("cmd", COMMAND_OF_WORD.get(lower, run), gap)
     elif len(run) > 1 and ((follows_value and is_unit_word(run)) or len(run) > 4 or (gap and len(run) == 4)):
         yield Token("txt", run, gap)
@@ -159,6 +153,10 @@ def _letters(run: str, gap: bool, previous: Token | None) -> Iterator[Token]:
     else:
         for place, letter in enumerate(run):
             yield Token("let", letter, gap and place == 0)
+
+
+def _follows_value(previous: Token | None) -> bool:
+    return previous is not None and (previous.kind == "num" or previous.text in (")", "}"))
 
 
 def is_unit_word(word: str) -> bool:
@@ -172,7 +170,8 @@ def singular(word: str) -> str:
     lower = word.lower()
     if lower in PLURALS:
         return PLURALS[lower]
-    if len(lower) > 3 and lower.endswith("s") and not lower.endswith("ss"):
+    is_plural = len(lower) > 3 or (lower not in UNITS and lower[:-1] in UNITS)
+    if is_plural and lower.endswith("s") and not lower.endswith("ss"):
         return lower[:-1]
     return lower
 
@@ -203,6 +202,16 @@ class Cursor:
         token = self.peek(places)
         return token is not None and token.kind == "txt"
 
+    def word_is(self, word: str) -> bool:
+        """True when the next token is `word`."""
+        token = self.peek()
+        return token is not None and (token.kind, token.text) == ("txt", word)
+
+    def number_ahead(self, places: int) -> bool:
+        """True when the token `places` on is a numeral."""
+        token = self.peek(places)
+        return token is not None and token.kind == "num"
+
     def next_is(self, *signs: str, ahead: int = 0) -> bool:
         """True when the token `ahead` places on is one of the operators or commands `signs`."""
         token = self.peek(ahead)
@@ -214,6 +223,14 @@ class Cursor:
             self.at += 1
             return True
         return False
+
+    def accept_letter(self, name: str) -> bool:
+        """Passes over the next token if it is the letter or symbol `name`."""
+        token = self.peek()
+        if token is None or (token.kind, token.text) != ("let", name):
+            return False
+        self.at += 1
+        return True
 
     def expect(self, sign: str) -> None:
         """Passes over `sign`.

@@ -21,7 +21,7 @@ class BoxedVerifier:
     """Compares the boxed answer of a response with the reference, exactly and symmetrically."""
 
     name = "boxed"
-    version = "1"
+    version = "2"
 
     def verify(self, response: str, reference: Mapping[str, Any]) -> Verdict:
         """The verdict on `response`.

@@ -90,6 +90,10 @@ FUNCTION_WORDS = _listed(
     """sin cos tan cot sec csc arcsin arccos arctan cis sinh cosh tanh log ln lg exp sqrt pi infinity infty
     alpha beta theta gcd lcm max min mod"""
 )
+ROUGHLY = _listed("approximately approx about roughly")
+RADIANS = _listed("rad rads radian radians")
+TIMES_OF_DAY = {"noon": "pm", "midnight": "am"}
+"""Twelve o'clock by its name -> which half of the day it is counted to."""
 COMMAND_OF_WORD = {"infinity": "infty", "inf": "infty"}
 PLURALS = {
     "feet": "foot",
@@ -105,4 +109,12 @@ GREEK = _listed(
 )
 _NUMBER_WORDS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
 fifteen sixteen seventeen eighteen nineteen twenty"""
+_TENS = "thirty forty fifty sixty seventy eighty ninety"
 NUMBER_WORDS = {word: number for number, word in enumerate(_NUMBER_WORDS.split())}
+NUMBER_WORDS |= {word: 30 + 10 * number for number, word in enumerate(_TENS.split())}
+NUMBER_WORDS |= {
+    f"{ten} {one}": NUMBER_WORDS[ten] + NUMBER_WORDS[one]
+    for ten in ("twenty", *_TENS.split())
+    for one in _NUMBER_WORDS.split()[1:10]
+}
+NUMBER_WORDS |= {"hundred": 100, "one hundred": 100}
