@@ -106,11 +106,6 @@ class RewardConfig(Section):
     high: float = 1.0
 
 
-class SelectionConfig(Section):
-    """Which prompts go into the set."""
-
-    rule: Literal["varied"] = "varied"
-    trainer_group_size: int = Field(default=8, ge=2)
 class EvidenceConfig(Section):
     """Which rollouts of a trainer stand in for sampled ones; see `pipelines.observed`."""
 
@@ -121,6 +116,11 @@ class EvidenceConfig(Section):
     assume_fresh: bool = False
 
 
+class SelectionConfig(Section):
+    """Which prompts go into the set."""
+
+    rule: Literal["varied"] = "varied"
+    trainer_group_size: int = Field(default=8, ge=2)
     truncated: Literal["wrong", "excluded"] = "wrong"
     tol: float = Field(default=1e-6, ge=0.0)
     hard_reserve: float = Field(default=0.05, ge=0.0, lt=1.0)
@@ -146,6 +146,7 @@ class Config(Section):
     engine: EngineConfig = EngineConfig()
     verification: VerificationConfig = VerificationConfig()
     rewards: RewardConfig = RewardConfig()
+    evidence: EvidenceConfig = EvidenceConfig()
     selection: SelectionConfig = SelectionConfig()
     output: OutputConfig = OutputConfig()
 
@@ -195,7 +196,6 @@ def _anchor(data: dict[str, Any], keys: tuple[str, str], base: Path) -> None:
         section[keys[1]] = str(base / section[keys[1]])
 
 
-    evidence: EvidenceConfig = EvidenceConfig()
 def _anchored_source(source: object, base: Path) -> object:
     """A file or folder beside the configuration; anything else may be a dataset's name."""
     if not isinstance(source, str):

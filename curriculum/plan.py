@@ -85,21 +85,21 @@ def make_plan(config: Config, sources: Sources, *, restart: bool = False) -> Pla
     folder = pass_folder(config, identity)
     judged = judged_keys(folder / "journal")
     judged = judged.clear() if restart else judged
-    return Plan(
-        config=config,
     visits = _visits(config, table, folder, restart=restart)
     observed = observed_groups(visits, _fresh_rule(config, policy)).join(judged, on="prompt_id", how="anti")
     sampled = _sampled(pool, table, evidence).join(
         observed, on="prompt_id", how="anti", maintain_order="left"
     )
     asks = _asks(sampled, policy, config.sampling.n)
+    return Plan(
+        config=config,
         pool=pool,
         table=table,
         policy=policy,
-        identity=identity,
-        verifiers=versions,
         visits=visits,
         observed=observed,
+        identity=identity,
+        verifiers=versions,
         prompts=_tasks(sampled, policy, config.sampling.max_tokens),
         asks=asks,
         judged=judged,
@@ -188,10 +188,6 @@ def _sampled_hash(table: pl.DataFrame) -> str:
     return digest.hexdigest()
 
 
-def _sampled(pool: Pool, table: pl.DataFrame, evidence: Evidence | None) -> pl.DataFrame:
-    """The planned prompts: `place` among the distinct ones, prompt_tokens, `expected` tokens, and
-    what the pool says of them."""
-    distinct = pool.distinct.drop("prompt").with_row_index("place")
 def _visits(config: Config, table: pl.DataFrame, folder: Path, *, restart: bool) -> pl.DataFrame:
     """What trainers observed of the prompts that the pass would sample."""
     if not config.evidence.use:
@@ -212,6 +208,10 @@ def _fresh_rule(config: Config, policy: Policy) -> FreshRule:
     )
 
 
+def _sampled(pool: Pool, table: pl.DataFrame, evidence: Evidence | None) -> pl.DataFrame:
+    """The planned prompts: `place` among the distinct ones, prompt_tokens, `expected` tokens, and
+    what the pool says of them."""
+    distinct = pool.distinct.drop("prompt").with_row_index("place")
     planned = table.filter("planned").select("row", "prompt_tokens")
     expected = expected_tokens(distinct.select("prompt_id", "domain"), evidence)
     return distinct.join(planned, on="row", maintain_order="left").join(

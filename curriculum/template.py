@@ -76,13 +76,13 @@ no_answer = -0.5                  # nothing was given as an answer
 low = -1.0                        # no reward is lower
 high = 1.0                        # no reward is higher
 
-[selection]  # which prompts go into the set
 [evidence]  # rollouts that the trainer reported through curriculum.hooks stand in for sampled ones
 use = true                        # false: sample every prompt
 half_life_steps = 100.0           # training steps after which an observed rollout is worth half
 # min_rollouts = 4                # what a prompt's must be worth together; half of sampling.n when left out
 assume_fresh = false              # true: count those of the newest set where step or checkpoint has no number
 
+[selection]  # which prompts go into the set
 rule = "varied"                   # varied: keep prompts whose rollouts differ in correctness
 trainer_group_size = 8            # rollouts per prompt in training; may differ from sampling.n
 truncated = "wrong"               # wrong | excluded: what the trainer does with responses cut off
