@@ -32,11 +32,11 @@ def render_summary(result: RefreshResult) -> RenderableType:
     )
     return Group(
         Text.assemble((result.checkpoint, "bold"), f"   refresh {result.refresh_id}\n"),
-        _decisions(result.decisions),
+        decision_table(result.decisions),
         Text(),
         _caps(result.caps),
         Text(),
-        _fact_table(facts),
+        fact_table(facts),
         Text(f"\n{result.path}", style="bold", overflow="fold"),
     )
 
@@ -55,7 +55,7 @@ def render_forecast(forecast: Forecast) -> RenderableType:
         "engine": "unknown" if forecast.engine_hours is None else f"{forecast.engine_hours:.3g} engine-hours",
         "basis": forecast.basis,
     }
-    return Group(Text("Forecast; nothing was generated\n", style="bold"), _fact_table(facts))
+    return Group(Text("Forecast; nothing was generated\n", style="bold"), fact_table(facts))
 
 
 def _signal(result: RefreshResult) -> str:
@@ -84,7 +84,8 @@ def _time(result: RefreshResult) -> str:
     return f"{duration(result.seconds)} of scoring{hours} on {result.device}"
 
 
-def _fact_table(facts: dict[str, str]) -> Table:
+def fact_table(facts: dict[str, str]) -> Table:
+    """Facts line by line, their names to the left."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
@@ -93,7 +94,7 @@ def _fact_table(facts: dict[str, str]) -> Table:
     return table
 
 
-def _decisions(rows: list[dict[str, Any]]) -> Table:
+def decision_table(rows: list[dict[str, Any]]) -> Table:
     """Prompts per decision and domain; the longer of the two goes down, so that it fits a terminal."""
     counts = {(row["decision"], row["domain"]): int(row["prompts"]) for row in rows}
     seen = {row["decision"] for row in rows}

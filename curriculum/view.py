@@ -163,7 +163,7 @@ def _figures(now: Progress) -> list[str]:
     if now.tokens_new and now.seconds > 0:
         figures.append(f"{now.tokens_new / now.seconds:,.0f} tokens/s")
     elif now.rollouts_new and now.seconds > 0:
-        figures.append(f"{now.rollouts_new / now.seconds:,.0f} rollouts/s")
+        figures.append(f"{now.rollouts_new / now.seconds:,.0f} {now.unit}/s")
     if now.signal_ratio is not None:
         figures.append(f"signal {now.signal_ratio:.0%}")
     if now.errors:

@@ -92,6 +92,47 @@ def write_parts(tables: Iterable[pa.Table], folder: Path, *, row_group_rows: int
     return shards
 
 
+def write_numbered(
+    tables: Iterable[pa.Table], folder: Path, *, count: int, stem: str = "shard", row_group_rows: int = 1024
+) -> list[Shard]:
+    """Writes each table as the next of `count` shards, named as `write_shards` names them; one at a time in
+    memory.
+
+    Args:
+        tables: `count` tables of one schema, with plain forms of their types.
+        folder: made when absent.
+        count: how many there are.
+        stem: how the file names begin.
+        row_group_rows: rows a row group.
+
+    Raises:
+        SchemaError: a column has a type without a plain form.
+        OSError: the folder cannot be written.
+        ValueError: there are more or fewer tables.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [f"{stem}-{number:05d}-of-{count:05d}.parquet" for number in range(count)]
+    shards = [
+        _write(table.cast(plain_schema(table.schema)).combine_chunks(), folder / name, row_group_rows)
+        for name, table in zip(names, tables, strict=True)
+    ]
+    _sync(folder)
+    return shards
+
+
+def write_whole(table: pa.Table, folder: Path, name: str, *, row_group_rows: int = 1024) -> Shard:
+    """Writes the whole of a table as `<name>.parquet`, whatever its size.
+
+    Raises:
+        SchemaError: a column has a type without a plain form.
+        OSError: the folder cannot be written.
+    """
+    plain = table.cast(plain_schema(table.schema))
+    shard = _write(plain, folder / f"{name}.parquet", row_group_rows)
+    _sync(folder)
+    return shard
+
+
 def check_shards(folder: Path, shards: list[Shard]) -> list[str]:
     """What is wrong with the files that `shards` names, one sentence each; empty when all are as written."""
     return [fault for shard in shards for fault in _faults(folder / shard.name, shard)]

@@ -1,18 +1,19 @@
 """Arrow tables of original rows: plain types, and one table out of several sources.
 
-In: tables and records. Out: one `pa.Table` whose schema all sources agree with; types without the kinds
-that trainers' loaders refuse.
+In: tables and records. Out: one `pa.Table` whose schema all sources agree with, or one schema for the parts
+of a source read piece by piece; types without the kinds that trainers' loaders refuse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from curriculum.errors import UsageError
+from curriculum.pool.columns import values
 from curriculum.pool.identity import canonical
 from curriculum.pool.text import Record
 
@@ -139,6 +140,61 @@ def agree(tables: Sequence[tuple[str, pa.Table]]) -> pa.Schema:
     return schema.with_metadata(first.schema.metadata) if first.schema.metadata else schema
 
 
+def widest(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    """The schema that holds the rows of every part of one source of records: every column, each of the type
+    that all parts' types go into, and text where none does."""
+    types: dict[str, pa.DataType] = {}
+    for schema in schemas:
+        for field in schema:
+            types[field.name] = _wider(types.get(field.name, pa.null()), field.type)
+    return pa.schema(list(types.items()))
+
+
+def _wider(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    if a == b:
+        return a
+    try:
+        both = [pa.schema([("x", dtype)]) for dtype in (a, b)]
+        wider: pa.DataType = pa.unify_schemas(both, promote_options="permissive").field("x").type
+    except (pa.ArrowTypeError, pa.ArrowInvalid):
+        return pa.string()
+    return wider
+
+
+def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows of a part with the columns and types of `widest`.
+
+    Raises:
+        UsageError: a number of one part is too long for the floating point that others hold.
+    """
+    columns = [_conformed(table, field) for field in schema]
+    return pa.table(columns, schema=schema)
+
+
+def _conformed(table: pa.Table, field: pa.Field[Any]) -> pa.ChunkedArray[Any] | pa.Array[Any]:
+    if field.name not in table.column_names:
+        absent: pa.Array[Any] = pa.nulls(table.num_rows, field.type)
+        return absent
+    column: pa.ChunkedArray[Any] = table[field.name]
+    if column.type == field.type:
+        return column
+    if pa.types.is_string(field.type) and not pa.types.is_null(column.type):
+        return pa.array([_json_text(value) for value in values(table, (field.name,))], pa.string())
+    try:
+        widened: pa.ChunkedArray[Any] = column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise UsageError(
+            f"the numbers of column {field.name!r} do not fit one type: {error}",
+            where="some rows hold fractions, others whole numbers beyond 2^53",
+            do="write the column as text",
+        ) from error
+    return widened
+
+
+def _json_text(value: object) -> str | None:
+    return value if value is None or isinstance(value, str) else canonical(value)
+
+
 def _shape(dtype: pa.DataType) -> pa.DataType:
     """A plain type with struct fields in order of name: equal shapes hold the same data."""
     dtype = plain(dtype)
@@ -153,14 +209,14 @@ def _from_records(records: Sequence[Record]) -> pa.Table:
     return pa.table({name: _infer([record.get(name) for record in records]) for name in names})
 
 
-def _infer(values: list[Any]) -> pa.Array[Any]:
+def _infer(found: list[Any]) -> pa.Array[Any]:
     try:
-        array: pa.Array[Any] = pa.array(values)
+        array: pa.Array[Any] = pa.array(found)
         if not _has_empty_struct(array.type):
             return array
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         pass  # kinds that no one type holds
-    return pa.array([v if v is None or isinstance(v, str) else canonical(v) for v in values], pa.string())
+    return pa.array([_json_text(value) for value in found], pa.string())
 
 
 def _has_empty_struct(dtype: pa.DataType) -> bool:

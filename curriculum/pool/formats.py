@@ -1,7 +1,7 @@
 """Reads one source into rows, keeping what it was: an Arrow table, or the records of a text file.
 
 In: a `Source`. Out: `Loaded`: the rows, where each stands in its file, the rows that could not be
-parsed, and the file's size and hash.
+parsed, and the file's size and hash; of the whole source, or of one part after the other.
 
 Rows are counted as a user would look them up: from line 1 in JSONL and CSV, where a row of several
 lines counts by its first, and from row 0 in Parquet, JSON arrays and datasets.
@@ -12,17 +12,20 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-from collections.abc import Sequence
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from curriculum.errors import UsageError
 from curriculum.pool.sources import Source, is_saved
-from curriculum.pool.text import Parsed, Record, csv_rows, json_array, json_lines
+from curriculum.pool.text import Record, csv_rows, json_array, json_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,9 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The rows of one source; `numbers[i]` says where row i stands in it."""
+    """The rows of one source, or of a part of it; `numbers[i]` says where row i stands in the source.
+
+    `file.rows` counts the rows that are here."""
 
     file: SourceFile
     rows: pa.Table | list[Record]
@@ -73,30 +78,107 @@ def load(source: Source) -> Loaded:
     Raises:
         UsageError: it cannot be opened or is not what its name says.
     """
+    [whole] = load_parts(source, part_bytes=math.inf)
+    return whole
+
+
+def load_parts(source: Source, *, part_bytes: float) -> Iterator[Loaded]:
+    """Reads a source in parts of about `part_bytes` of data, at least one; a JSON array is one part.
+
+    Raises:
+        UsageError: it cannot be opened or is not what its name says.
+    """
     if source.kind == "dataset":
-        return _dataset(source)
+        table = _dataset(source)
+        file = SourceFile(source.title, table.num_rows, table.nbytes, _table_sha256(table))
+        yield from _slices(table, file, part_bytes)
+        return
     path = Path(source.path)
     try:
-        size, sha256 = path.stat().st_size, _sha256(path)
+        file = SourceFile(source.path, 0, path.stat().st_size, _sha256(path))
         if source.kind == "parquet":
-            table = pq.read_table(path, partitioning=None)
-            file = SourceFile(source.path, table.num_rows, size, sha256)
-            return Loaded(file, table, range(table.num_rows), "row")
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError, pa.ArrowException) as error:
+            yield from _parquet(path, file, part_bytes)
+        else:
+            yield from _text(source, path, file, part_bytes)
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
         raise UsageError(f"cannot be read as {source.kind}: {error}", where=source.path) from error
-    parsed, unit = _parse(source, data)
-    file = SourceFile(source.path, len(parsed.records) + len(parsed.bad), size, sha256)
-    bad = tuple(BadRow(source.path, number, cause, unit) for number, cause in parsed.bad)
-    return Loaded(file, parsed.records, parsed.numbers, unit, bad)
 
 
-def _parse(source: Source, data: bytes) -> tuple[Parsed, Literal["line", "row"]]:
-    if source.kind == "csv":
-        return csv_rows(data, source.path), "line"
-    if source.kind == "json" and data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        return json_array(data, source.path), "row"
-    return json_lines(data), "line"
+def fingerprint(source: Source) -> str:
+    """The SHA-256 of a source, as in its `SourceFile`.
+
+    Raises:
+        UsageError: it cannot be opened.
+    """
+    if source.kind == "dataset":
+        return _table_sha256(_dataset(source))
+    try:
+        return _sha256(Path(source.path))
+    except OSError as error:
+        raise UsageError(f"cannot be read as {source.kind}: {error}", where=source.path) from error
+
+
+def _parquet(path: Path, file: SourceFile, part_bytes: float) -> Iterator[Loaded]:
+    if part_bytes == math.inf:
+        yield from _slices(pq.read_table(path, partitioning=None), file, part_bytes)
+        return
+    with pq.ParquetFile(path) as opened:
+        rows = max(1, opened.metadata.num_rows)
+        size = sum(opened.metadata.row_group(i).total_byte_size for i in range(opened.num_row_groups))
+        start = 0
+        for batch in opened.iter_batches(batch_size=_rows_of(part_bytes, size, rows)):
+            yield _part_of_table(pa.Table.from_batches([batch]), file, start)
+            start += batch.num_rows
+        if start == 0:
+            yield _part_of_table(opened.schema_arrow.empty_table(), file, 0)
+
+
+def _slices(table: pa.Table, file: SourceFile, part_bytes: float) -> Iterator[Loaded]:
+    rows = _rows_of(part_bytes, table.nbytes, max(1, table.num_rows))
+    for start in range(0, max(1, table.num_rows), rows):
+        yield _part_of_table(table.slice(start, rows), file, start)
+
+
+def _rows_of(part_bytes: float, size: int, rows: int) -> int:
+    """How many of `rows`, of `size` bytes in all, make a part."""
+    return rows if part_bytes == math.inf else max(1, int(part_bytes * rows / max(1, size)))
+
+
+def _part_of_table(table: pa.Table, file: SourceFile, start: int) -> Loaded:
+    here = SourceFile(file.path, table.num_rows, file.bytes, file.sha256)
+    return Loaded(here, table, range(start, start + table.num_rows), "row")
+
+
+def _text(source: Source, path: Path, file: SourceFile, part_bytes: float) -> Iterator[Loaded]:
+    with _opened(path) as data:
+        unit: Literal["line", "row"] = "row" if source.kind == "json" and _is_array(data) else "line"
+        if source.kind == "csv":
+            parts = csv_rows(data, source.path, part_bytes=part_bytes)
+        elif unit == "row":
+            parts = iter([json_array(data.read(), source.path)])
+        else:
+            parts = json_lines(data, part_bytes=part_bytes)
+        for parsed in parts:
+            here = SourceFile(file.path, len(parsed.records) + len(parsed.bad), file.bytes, file.sha256)
+            bad = tuple(BadRow(source.path, number, cause, unit) for number, cause in parsed.bad)
+            yield Loaded(here, parsed.records, parsed.numbers, unit, bad)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    if path.suffix == ".gz":
+        with gzip.open(path) as file:
+            yield cast(BinaryIO, file)  # it reads like one
+    else:
+        with path.open("rb") as file:
+            yield file
+
+
+def _is_array(data: BinaryIO) -> bool:
+    """Whether the first sign of a JSON file opens an array; the file is where it was."""
+    first = next((line for line in data if line.strip(b"\xef\xbb\xbf \t\r\n")), b"")
+    data.seek(0)
+    return first.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 
 def _sha256(path: Path) -> str:
@@ -104,7 +186,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _dataset(source: Source) -> Loaded:
+def _dataset(source: Source) -> pa.Table:
     """The rows of a `save_to_disk` folder or of `datasets.load_dataset`."""
     import datasets
 
@@ -125,8 +207,7 @@ def _dataset(source: Source) -> Loaded:
             raise UsageError(problem, where=source.title, do=do)
         found = found[split]
     table: pa.Table = found.with_format("arrow")[:]
-    file = SourceFile(source.title, table.num_rows, table.nbytes, _table_sha256(table))
-    return Loaded(file, table, range(table.num_rows), "row")
+    return table
 
 
 class _Hashing(io.RawIOBase):

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from curriculum.errors import UsageError
-from curriculum.pool.columns import Path
+from curriculum.pool.columns import Fault, Path
 from curriculum.pool.identity import canonical
 from curriculum.pool.text import parse_json
 
@@ -69,6 +69,8 @@ class ReadOptions:
     default_verifier: str | None = None
     default_domain: str = "default"
     """The domain of rows that name none."""
+    answer_after: str | None = None
+    """The mark in worked solutions behind whose last occurrence the answer stands ("####" in GSM8K)."""
     skip_bad_rows: bool = False
     """Leave out rows that cannot be read, and count them, instead of stopping."""
 
@@ -152,6 +154,15 @@ def _one_reference(layout: Layout, columns: Sequence[str], where: str) -> Path:
         do = f"name one: reference_key = {found[0]!r}"
         raise UsageError(f"several columns could be the reference: {', '.join(found)}", where=where, do=do)
     return _path(found[0] if found else _REFERENCES[layout][0], columns, where)
+
+
+def answer_after(truth: object, mark: str | None) -> object:
+    """What stands behind the last `mark` of a worked solution; without a mark, and of other values, all of
+    it. A text that lacks the mark is a `Fault`."""
+    if not mark or not isinstance(truth, str):
+        return truth
+    _, found, answer = truth.rpartition(mark)
+    return answer.strip() if found else Fault(f"no {mark!r} stands in it")
 
 
 def reference_of(truth: object, verifier: str) -> dict[str, Any] | None:

@@ -29,7 +29,7 @@ from curriculum.pool.columns import Fault, chats, values
 from curriculum.pool.formats import BadRow, Loaded, SourceFile, load
 from curriculum.pool.identity import Messages, canonical, digest
 from curriculum.pool.judges import domain_names, verifier_names
-from curriculum.pool.layouts import Keys, Layout, ReadOptions, find_keys, reference_of
+from curriculum.pool.layouts import Keys, Layout, ReadOptions, answer_after, find_keys, reference_of
 from curriculum.pool.sources import resolve
 
 FRAME = pl.Schema(
@@ -70,16 +70,24 @@ class Pool:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over the distinct (prompt_id, domain) pairs, sorted: the same for any order of rows,
-        any split into files, and any number of repetitions."""
-        pairs = self.frame.select("prompt_id", "domain").unique().sort("prompt_id", "domain")
-        return hashlib.sha256(canonical(pairs.rows()).encode()).hexdigest()
+        """The same for any order of rows, any split into files, and any number of repetitions."""
+        return content_hash(self.frame)
+
+
+def content_hash(frame: pl.DataFrame) -> str:
+    """SHA-256 over the canonical JSON of the distinct (prompt_id, domain) pairs of `frame`, sorted."""
+    pairs = frame.select("prompt_id", "domain").unique().sort("prompt_id", "domain")
+    digest = hashlib.sha256(b"[")
+    for number, pair in enumerate(pairs.iter_rows()):
+        digest.update(f"{',' if number else ''}{canonical(pair)}".encode())
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 @dataclass(slots=True)
-class _Rows:
-    """The good rows of one source, column by column, and their places in it; messages lie flat, `lengths`
-    of them a row."""
+class Rows:
+    """The good rows of one source, or of a part of it, column by column, and their places in it; messages
+    lie flat, `lengths` of them a row."""
 
     kept: list[int] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
@@ -99,12 +107,12 @@ def read_pool(sources: Sequence[str], options: ReadOptions) -> Pool:
         UsageError: a source cannot be opened; no layout fits; files differ in schema; a domain has no
             verifier or a verifier is unknown; rows cannot be read (unless `skip_bad_rows`); nothing is left.
     """
-    with _collector_paused():
+    with collector_paused():
         return _read_pool(sources, options)
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """Millions of small objects are made here and kept: the cyclic collector would walk them over and
     over, which takes a third of the time, to find nothing."""
     running = gc.isenabled()
@@ -121,21 +129,26 @@ def _read_pool(sources: Sequence[str], options: ReadOptions) -> Pool:
     with_rows = [part for part in loaded if len(part.rows)]
     bad = [row for part in loaded for row in part.bad]
     if not with_rows:
-        _stop_at(bad, options)
+        stop_at(bad, options)
         raise UsageError("the pool is empty", where=", ".join(sources), do="name a source that has rows")
     agree([(part.file.path, part.rows) for part in with_rows if isinstance(part.rows, pa.Table)])
     columns = list(dict.fromkeys(name for part in with_rows for name in part.columns))
     keys = find_keys(columns, options, where=with_rows[0].file.path)
-    rows = [_read(part, keys, options) for part in with_rows]
+    rows = [read_rows(part, keys, options) for part in with_rows]
     bad += [row for part in rows for row in part.bad]
-    _stop_at(bad, options)
+    stop_at(bad, options)
     if not any(part.kept for part in rows):
         raise UsageError("no row of the pool can be read", where=str(bad[0]), do="mend the rows")
     kept = [(part.file.path, part.rows, good.kept) for part, good in zip(with_rows, rows, strict=True)]
-    return Pool(_frame(rows), align(kept), keys, tuple(part.file for part in loaded), tuple(bad))
+    return Pool(frame_of(rows), align(kept), keys, tuple(part.file for part in loaded), tuple(bad))
 
 
-def _stop_at(bad: Sequence[BadRow], options: ReadOptions) -> None:
+def stop_at(bad: Sequence[BadRow], options: ReadOptions) -> None:
+    """Refuses a pool with rows that cannot be read, unless they are to be skipped.
+
+    Raises:
+        UsageError: names the first of them.
+    """
     if bad and not options.skip_bad_rows:
         rows = "row" if len(bad) == 1 else "rows"
         raise UsageError(
@@ -145,16 +158,20 @@ def _stop_at(bad: Sequence[BadRow], options: ReadOptions) -> None:
         )
 
 
-def _read(part: Loaded, keys: Keys, options: ReadOptions) -> _Rows:
-    """Takes, judges and hashes every row of a source."""
+def read_rows(part: Loaded, keys: Keys, options: ReadOptions) -> Rows:
+    """Takes, judges and hashes every row of a source, or of a part of it.
+
+    Raises:
+        UsageError: a domain has no verifier, or a verifier is not known or cannot be loaded.
+    """
     nothing = [None] * len(part.rows)
     prompts = chats(part.rows, keys.prompt)
-    truths = values(part.rows, keys.reference)
+    truths = [answer_after(truth, options.answer_after) for truth in values(part.rows, keys.reference)]
     sources = values(part.rows, keys.domain) if keys.domain else nothing
     domains = domain_names(sources, options)
     own = values(part.rows, keys.verifier) if keys.verifier else nothing
     verifiers = verifier_names(own, domains, options, where=part.file.path)
-    rows = _Rows()
+    rows = Rows()
     for i, (prompt, truth, verifier) in enumerate(zip(prompts, truths, verifiers, strict=True)):
         source = sources[i]
         found = source if isinstance(source, Fault) else _hashed(prompt, truth, verifier)
@@ -189,8 +206,9 @@ def _hashed(prompt: Messages | Fault, truth: object, verifier: str) -> tuple[Mes
         return Fault(f"the reference cannot be written as JSON: {error}")
 
 
-def _frame(parts: Sequence[_Rows]) -> pl.DataFrame:
-    """The canonical frame, built from flat columns: a list of a million dicts is slow."""
+def frame_of(parts: Sequence[Rows], *, first_row: int = 0) -> pl.DataFrame:
+    """The canonical frame, rows counted from `first_row`; built from flat columns, since a list of a million
+    dicts is slow."""
     roles = pa.array([role for part in parts for role in part.roles], pa.large_string())
     contents = pa.array([content for part in parts for content in part.contents], pa.large_string())
     messages = pa.StructArray.from_arrays([roles, contents], names=["role", "content"])
@@ -202,4 +220,5 @@ def _frame(parts: Sequence[_Rows]) -> pl.DataFrame:
         "reference": [text for part in parts for text in part.references],
         "domain": [domain for part in parts for domain in part.domains],
     }
-    return pl.DataFrame(columns).with_row_index("row").cast({"row": pl.Int64}).select(list(FRAME)).cast(FRAME)
+    frame = pl.DataFrame(columns).with_row_index("row", offset=first_row)
+    return frame.cast({"row": pl.Int64}).select(list(FRAME)).cast(FRAME)

@@ -1,17 +1,18 @@
 """Parses text files row by row, so that one broken row is one bad row.
 
-In: the bytes of a JSONL, JSON or CSV file. Out: `Parsed`: records with the place of each, and the place
-and cause of each row that is none. JSON values keep their types; CSV cells stay text, for "007" and
-"1.50" are answers. A byte order mark is skipped.
+In: a JSONL, JSON or CSV file. Out: `Parsed`: records with the place of each, and the place and cause of
+each row that is none; of JSONL and CSV in parts, so that a file may be larger than memory. JSON values
+keep their types; CSV cells stay text, for "007" and "1.50" are answers. A byte order mark is skipped.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, NoReturn, Protocol
 
 from curriculum.errors import UsageError
@@ -39,10 +40,15 @@ parse_json = json.JSONDecoder(parse_constant=_refuse_constant).decode
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def json_lines(data: bytes) -> Parsed:
-    """One object a line, counted from 1; blank lines are skipped."""
-    parsed = Parsed([], [], [])
-    for number, start, line in _lines(data):
+def json_lines(file: Iterable[bytes], *, part_bytes: float = math.inf) -> Iterator[Parsed]:
+    """One object a line, counted from 1; blank lines are skipped. Gives at least one part.
+
+    Args:
+        file: the lines of the file, as an open binary file gives them.
+        part_bytes: bytes of text after which a part ends.
+    """
+    parsed, size = Parsed([], [], []), 0
+    for number, start, line in _lines(file):
         if line and not line.isspace():
             record = _json_record(line, start)
             if isinstance(record, str):
@@ -50,15 +56,20 @@ def json_lines(data: bytes) -> Parsed:
             else:
                 parsed.records.append(record)
                 parsed.numbers.append(number)
-    return parsed
+        size += len(line)
+        if size >= part_bytes:
+            yield parsed
+            parsed, size = Parsed([], [], []), 0
+    yield parsed
 
 
-def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Each line with its number, from 1, and the place of its first byte in the file."""
-    start = len(_BOM) if data.startswith(_BOM) else 0
-    for number, line in enumerate(data[start:].split(b"\n"), 1):
-        yield number, start, line
-        start += len(line) + 1
+def _lines(file: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    """Each line without its end, its number, from 1, and the place of its first byte in the file."""
+    start = 0
+    for number, line in enumerate(file, 1):
+        skipped = len(_BOM) if start == 0 and line.startswith(_BOM) else 0
+        yield number, start + skipped, line[skipped:].removesuffix(b"\n")
+        start += len(line)
 
 
 def _json_record(line: bytes, start: int) -> Record | str:
@@ -107,33 +118,29 @@ def json_array(data: bytes, path: str) -> Parsed:
     return parsed
 
 
-def csv_rows(data: bytes, path: str) -> Parsed:
+def csv_rows(file: Iterable[bytes], path: str, *, part_bytes: float = math.inf) -> Iterator[Parsed]:
     """One record a row below the header, counted by lines from 1; blank lines are skipped.
+
+    Args:
+        file: the lines of the file, as an open binary file gives them.
+        path: its name in errors.
+        part_bytes: characters in cells after which a part ends. There is at least one part.
 
     Raises:
         UsageError: the header is not CSV, not UTF-8, or names two columns alike.
     """
     broken: dict[int, str] = {}
-    reader = csv.reader(_text_lines(data, broken), strict=True)
+    reader = csv.reader(_text_lines(file, broken), strict=True)
     limit = csv.field_size_limit(sys.maxsize)
     try:
-        header = next(reader, [])
-        twice = sorted({name for name in header if header.count(name) > 1})
-        if twice:
-            raise UsageError(f"two columns are called {twice[0]!r}", where=f"{path}, line 1", do="rename one")
-        if broken:
-            fault = next(iter(broken.values()))
-            raise UsageError(f"the header holds {fault}", where=f"{path}, line 1", do="save it as UTF-8")
-        return _rows(reader, header, broken)
-    except csv.Error as error:
-        raise UsageError(f"the header is not CSV: {error}", where=f"{path}, line 1") from error
+        yield from _rows(reader, _header(reader, broken, path), broken, part_bytes)
     finally:
         csv.field_size_limit(limit)
 
 
-def _text_lines(data: bytes, broken: dict[int, str]) -> Iterator[str]:
+def _text_lines(file: Iterable[bytes], broken: dict[int, str]) -> Iterator[str]:
     """The lines of a text; those that are not UTF-8 go through escaped and are noted in `broken`."""
-    for number, start, line in _lines(data):
+    for number, start, line in _lines(file):
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
@@ -151,18 +158,34 @@ class _Reader(Protocol):
     def __next__(self) -> list[str]: ...
 
 
-def _rows(reader: _Reader, header: list[str], broken: dict[int, str]) -> Parsed:
-    parsed = Parsed([], [], [])
+def _header(reader: _Reader, broken: dict[int, str], path: str) -> list[str]:
+    try:
+        header = next(reader, [])
+    except csv.Error as error:
+        raise UsageError(f"the header is not CSV: {error}", where=f"{path}, line 1") from error
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise UsageError(f"two columns are called {twice[0]!r}", where=f"{path}, line 1", do="rename one")
+    if broken:
+        fault = next(iter(broken.values()))
+        raise UsageError(f"the header holds {fault}", where=f"{path}, line 1", do="save it as UTF-8")
+    return header
+
+
+def _rows(reader: _Reader, header: list[str], broken: dict[int, str], part_bytes: float) -> Iterator[Parsed]:
+    parsed, size = Parsed([], [], []), 0
     while True:
         first = reader.line_num + 1
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            parsed.bad.append((first, f"invalid CSV: {error}"))
+            # A quote that is never closed takes all the lines after it along.
+            lines = f", up to line {reader.line_num}" if reader.line_num > first else ""
+            parsed.bad.append((first, f"invalid CSV: {error}{lines}"))
             continue
         if cells is None:
-            return parsed
-        faults = [broken[line] for line in range(first, reader.line_num + 1) if line in broken]
+            break
+        faults = [broken.pop(line) for line in range(first, reader.line_num + 1) if line in broken]
         if faults:
             parsed.bad.append((first, faults[0]))
         elif cells and len(cells) != len(header):
@@ -170,3 +193,8 @@ def _rows(reader: _Reader, header: list[str], broken: dict[int, str]) -> Parsed:
         elif cells:
             parsed.records.append(dict(zip(header, cells, strict=True)))
             parsed.numbers.append(first)
+        size += sum(map(len, cells))
+        if size >= part_bytes:
+            yield parsed
+            parsed, size = Parsed([], [], []), 0
+    yield parsed

@@ -6,7 +6,6 @@ In: a plan. Out: a journal that holds every rollout of the plan, and `ScoringRun
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import threading
 import time
@@ -24,16 +23,14 @@ from curriculum.engines.vllm import VllmEngine
 from curriculum.errors import EngineError
 from curriculum.plan import Plan
 from curriculum.scoring.journal import Journal
+from curriculum.scoring.judges import verifier_instances, worker_count
 from curriculum.scoring.loop import Limits, ScoringLoop
 from curriculum.scoring.progress import View
 from curriculum.scoring.schedule import FixedSchedule
 from curriculum.scoring.smoke import smoke_prompts, smoke_report
 from curriculum.scoring.tally import Tally
 from verifiers.shaping import RewardShape
-from verifiers.verdict import Verifier
 from verifiers.workers import VerifierWorkers, WorkersError
-
-MOST_WORKERS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,16 +148,15 @@ def _limits(config: Config) -> Limits:
 def _workers(config: Config, loop: ScoringLoop) -> Iterator[VerifierWorkers]:
     """Verifier workers that report to the loop."""
     rewards = RewardShape(**config.rewards.model_dump())
-    count = config.verification.workers or min(max((os.cpu_count() or 1) // 2, 1), MOST_WORKERS)
     try:
         with VerifierWorkers(
-            workers=count,
+            workers=worker_count(config),
             rewards=rewards,
             on_judged=loop.judged,
             on_failure=loop.fail,
             deadline_s=config.verification.deadline_s,
             max_pending=config.verification.max_pending,
-            verifiers=_instances(config),
+            verifiers=verifier_instances(config),
         ) as workers:
             yield workers
     except WorkersError as error:
@@ -169,15 +165,6 @@ def _workers(config: Config, loop: ScoringLoop) -> Iterator[VerifierWorkers]:
             where=str(error),
             do="what is in the journal is kept: mend the cause and run the same command to continue",
         ) from error
-
-
-def _instances(config: Config) -> dict[str, Verifier]:
-    """Verifiers that are not as the registry makes them."""
-    if not config.verification.allow_unsafe_execution:
-        return {}
-    from verifiers.unit_tests import UnitTestsVerifier
-
-    return {"unit_tests": UnitTestsVerifier(allow_unsafe=True)}
 
 
 @contextmanager
