@@ -6,6 +6,8 @@ are in docs/verifiers/unit_tests.md.
 
 from __future__ import annotations
 
+import hashlib
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,7 +33,7 @@ class UnitTestsVerifier:
     """
 
     name = "unit_tests"
-    version = "1"
+    version = "2"
 
     def __init__(self, *, allow_unsafe: bool = False) -> None:
         self.allow_unsafe = allow_unsafe
@@ -48,6 +50,18 @@ class UnitTestsVerifier:
         return self._judge(suite, found)
 
     def _judge(self, suite: Suite, found: Found) -> Verdict:
+        """The verdict; for a sample it is reached twice, and void where the two differ in correctness."""
+        began = time.monotonic()
+        verdict = self._run(suite, found)
+        quick = time.monotonic() - began < suite.total_timeout_s / 2  # both together in the time of one
+        if not quick or not verdict.parts or not _is_rerun(suite, found.code):
+            return verdict
+        again = self._run(suite, found)
+        if again.outcome == "verifier_error" or again.correctness == verdict.correctness:
+            return verdict
+        return verifier_error(f"flaky: {verdict.detail}; judged again, {again.detail}")
+
+    def _run(self, suite: Suite, found: Found) -> Verdict:
         failure = ""
         for _ in range(_ATTEMPTS):  # a zygote that was killed from outside is replaced once
             try:
@@ -63,6 +77,12 @@ class UnitTestsVerifier:
             except (SandboxError, OSError) as error:
                 failure = str(error)
         return verifier_error(f"sandbox: {failure}")
+
+
+def _is_rerun(suite: Suite, code: str) -> bool:
+    """Whether a program is of the sample: a share `suite.rerun` of all, by a hash of its text."""
+    digest = hashlib.sha256(f"{suite.entry_point}\0{code}".encode(errors="replace")).digest()
+    return int.from_bytes(digest[:8], "big") < suite.rerun * 2**64
 
 
 def _verdict(suite: Suite, results: list[Result]) -> Verdict:

@@ -71,6 +71,8 @@ class Suite:
     """For floats, absolute or relative, whichever allows more; None: the last digits of a double."""
     unordered: bool = False
     partial: bool = False
+    rerun: float = 0.02
+    """Share of programs that are judged twice, to find verdicts that depend on chance."""
 
     @property
     def root_name(self) -> str:
@@ -104,6 +106,7 @@ def read_suite(reference: Mapping[str, Any]) -> Suite:
         tolerance=_tolerance(reference),
         unordered=_flag(reference, "unordered"),
         partial=_flag(reference, "partial"),
+        rerun=_number(reference, "rerun", 0.02, low=0.0, high=1.0),
     )
     if not suite.entry_point and any(isinstance(test, CallTest) for test in suite.tests):
         raise BadReferenceError("tests of kind 'call' need an 'entry_point'")
