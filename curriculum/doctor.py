@@ -24,7 +24,7 @@ import curriculum
 from curriculum.config import FILE_NAME, Config, load_config
 from curriculum.errors import UsageError
 
-CORE = ("polars", "pyarrow", "numpy", "datasets", "pydantic", "jsonschema", "click", "rich")
+CORE = ("polars", "pyarrow", "numpy", "datasets", "pydantic", "jsonschema", "click", "rich", "rensa")
 LEAST_DISK_GB = 5.0
 LEAST_MEMORY_GB = 4.0
 PROBE_TIMEOUT_S = 120.0

@@ -135,6 +135,33 @@ CAPS = _schema(
 )
 """One row per domain, sorted by domain."""
 
+PROMPTS = _schema({"prompt_id": pl.String, "text": pl.String})
+"""Prompts as text, one row a prompt: what near duplicates and contamination compare."""
+
+NEAR_DUPLICATES = _schema(
+    {
+        "prompt_id": pl.String,
+        "duplicate_of": pl.String,  # prompt_id of the row that stays
+        "similarity": pl.Float64,  # Jaccard index of the two, 0..1
+    }
+)
+"""One row per superfluous prompt, sorted by prompt_id."""
+
+EVALUATION = _schema({"evaluation": pl.String, "evaluation_row": pl.Int64, "text": pl.String})
+"""The prompts of evaluation sets: the name of the set, the row's place in it, and its text."""
+
+CONTAMINATION = _schema(
+    {
+        "prompt_id": pl.String,
+        "evaluation": pl.String,
+        "evaluation_row": pl.Int64,
+        "rule": pl.String,  # equals | contains | covers
+        "coverage": pl.Float64,  # share of the evaluation prompt found, templates left out, 0..1
+        "evidence": pl.String,  # the longest shared span, as tokens
+    }
+)
+"""One row per pair of a prompt and an evaluation prompt it holds, sorted by prompt_id, set and row."""
+
 
 class SchemaError(ValueError):
     """A frame does not have the schema it must have."""
