@@ -27,7 +27,7 @@ CACHED_REFERENCES = 1024
 MAX_REFERENCE_MARKS = 1_000_000
 """As `MAX_MARKS`, for tools and calls given as JSON text."""
 
-_KEYS = ("tools", "calls", "ordered", "normalise", "format")
+_KEYS = ("tools", "calls", "ordered", "normalise", "format", "environment")
 
 
 class UnusableReference(ValueError):
@@ -52,6 +52,8 @@ class Reference:
     ordered: bool
     normalise: bool
     formats: frozenset[str]
+    environment: str = ""
+    """Source to run the calls in; empty where they are compared as they are."""
 
 
 def compiled(reference: Mapping[str, Any]) -> Reference:
@@ -88,7 +90,8 @@ def _compiled(snapshot: str) -> Reference:
         _fitted(wanted, tools.setdefault(wanted.name, Parameters(None)))
         for wanted in _calls(_decoded(source["calls"]))
     )
-    return Reference(tools, calls, _flag(source, "ordered"), _flag(source, "normalise"), _formats(source))
+    flags = _flag(source, "ordered"), _flag(source, "normalise")
+    return Reference(tools, calls, *flags, _formats(source), _environment(source, calls))
 
 
 def _fitted(wanted: Expected, parameters: Parameters) -> Expected:
@@ -120,6 +123,15 @@ def _flag(source: dict[str, Any], key: str) -> bool:
     if value is not None and not isinstance(value, bool):
         raise UnusableReference(f"{key} must be true or false")
     return bool(value)
+
+
+def _environment(source: dict[str, Any], calls: tuple[Expected, ...]) -> str:
+    code = source.get("environment") or ""
+    if not isinstance(code, str):
+        raise UnusableReference("environment must be Python source")
+    if code and any(wanted.alternatives for wanted in calls):
+        raise UnusableReference("an environment needs exact arguments, not accepted values")
+    return code
 
 
 def _formats(source: dict[str, Any]) -> frozenset[str]:

@@ -41,7 +41,7 @@ def score(items: tuple[Item, ...], wanted: Reference) -> Score:
     Raises:
         SchemaError: a tool's schema turned out unusable.
     """
-    made = [_Made(item, wanted) for item in items]
+    made = [Made(item, wanted) for item in items]
     results = [[one.against(expected) for one in made] for expected in wanted.calls]
     pairs = best_pairs([[points for points, _ in row] for row in results], ordered=wanted.ordered)
     earned = [results[row][column] for row, column in pairs]
@@ -54,7 +54,7 @@ def score(items: tuple[Item, ...], wanted: Reference) -> Score:
     )
 
 
-class _Made:
+class Made:
     """One made call, its arguments typed and validated once for all the wanted calls it is held against."""
 
     def __init__(self, item: Item, wanted: Reference) -> None:
@@ -68,6 +68,18 @@ class _Made:
             return
         self._arguments: dict[str, Any] = self._parameters.typed(self._call.arguments)
         self._errors = list(self._parameters.errors(self._arguments))
+
+    @property
+    def known(self) -> bool:
+        """Whether its tool exists."""
+        return self._call is not None
+
+    @property
+    def executable(self) -> tuple[str, dict[str, Any]] | None:
+        """Name and arguments, where both are as the tool's schema says."""
+        if self._call is None or self._call.flaw or self._errors:
+            return None
+        return self._call.name, self._arguments
 
     def against(self, expected: Expected) -> tuple[int, str]:
         """The points of this call as an answer to `expected`, and what is wrong with it."""

@@ -16,6 +16,11 @@ _TOOL = re.compile(
 )
 
 
+def is_response(ground_truth: str) -> bool:
+    """Whether a ground truth is the text of a response in ToolRL's form."""
+    return "<tool_call>" in ground_truth or "<response>" in ground_truth
+
+
 def reference(system_prompt: str, ground_truth: str) -> dict[str, Any]:
     """The reference of one prompt.
 
