@@ -11,15 +11,19 @@ import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from curriculum.errors import UsageError
 
 FILE_NAME = "curriculum.toml"
 
 Layout = Literal["verl", "trl", "openrlhf", "native"]
+
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+PositiveShare = Annotated[float, Field(gt=0.0, le=1.0)]
 
 
 class Section(BaseModel):
@@ -119,12 +123,19 @@ class EvidenceConfig(Section):
 class SelectionConfig(Section):
     """Which prompts go into the set."""
 
-    rule: Literal["varied"] = "varied"
+    rule: Literal["varied", "posterior", "band", "learnability", "hard_first"] = "varied"
     trainer_group_size: int = Field(default=8, ge=2)
     truncated: Literal["wrong", "excluded"] = "wrong"
     tol: float = Field(default=1e-6, ge=0.0)
     hard_reserve: float = Field(default=0.05, ge=0.0, lt=1.0)
+    min_p_mixed: float = Field(default=0.5, ge=0.0, le=1.0)
+    band: tuple[Share, Share] = (0.2, 0.8)
+    learnable_share: PositiveShare = 0.9
+    hard_share: PositiveShare = 0.5
+    min_size: int | None = Field(default=None, ge=1)
+    max_size: int | None = Field(default=None, ge=1)
     cap_quantile: float = Field(default=0.9, gt=0.0, lt=1.0)
+    retest: Share = 0.1
 
 
 class OutputConfig(Section):

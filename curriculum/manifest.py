@@ -37,6 +37,7 @@ class Manifest:
     caps: list[dict[str, Any]]  # pipelines.schemas.CAPS
     run: dict[str, Any]  # how the pass ran: seconds, tokens_per_s, devices, sandbox, library versions
     tables: dict[str, list[Shard]]  # table to files: train, control, decisions, groups, rollouts
+    rules: list[dict[str, Any]] = field(default_factory=list)  # pipelines.schemas.RULE_TABLE
     observed: dict[str, Any] = field(default_factory=dict)  # curriculum.result.Observed
     schema_version: int = SCHEMA_VERSION
 

@@ -44,6 +44,7 @@ class Tables:
     groups: pl.DataFrame  # GROUPS
     decisions: pl.DataFrame  # DECISIONS
     caps: pl.DataFrame  # CAPS
+    rules: pl.DataFrame  # RULE_TABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,8 +28,8 @@ from curriculum.scoring.run import ScoringRun, score
 from pipelines.caps import length_caps
 from pipelines.groups import NEEDED, GroupRule, group_statistics
 from pipelines.policies import SelectionPolicy
-from pipelines.select import decide
-from pipelines.summary import decision_counts, signal_ratios
+from pipelines.select import compare_rules, decide
+from pipelines.summary import decision_counts, signal_ratios, size_of_set
 
 
 def plan_only(config: Config, sources: Sources, view: View) -> Forecast:
@@ -79,14 +79,33 @@ def tables_of(plan: Plan) -> Tables:
         cap_in_force=plan.config.sampling.max_tokens,
         rule=rule,
         quantile=selection.cap_quantile,
+        window=selection.trainer_window,
     )
-    policy = SelectionPolicy(
+    policy = _selection_policy(plan)
+    return Tables(
+        rollouts=rollouts,
+        groups=groups,
+        decisions=decide(pool, groups, caps, policy),
+        caps=caps,
+        rules=compare_rules(pool, groups, caps, policy),
+    )
+
+
+def _selection_policy(plan: Plan) -> SelectionPolicy:
+    selection = plan.config.selection
+    return SelectionPolicy(
         rule=selection.rule,
+        min_p_mixed=selection.min_p_mixed,
+        band=selection.band,
+        learnable_share=selection.learnable_share,
+        hard_share=selection.hard_share,
+        quotas=selection.quotas,
+        min_size=selection.min_size,
+        max_size=selection.max_size,
         hard_reserve=selection.hard_reserve,
-        reserve_seed=int(plan.identity.pass_id[:8], 16),  # the reserve of every pass is another one
+        retest=selection.retest,
+        seed=int(plan.identity.pass_id[:8], 16),  # every pass reserves and tests again other prompts
     )
-    decisions = decide(pool, groups.lazy(), caps.lazy(), policy)
-    return Tables(rollouts=rollouts, groups=groups, decisions=decisions, caps=caps)
 
 
 def _manifest(plan: Plan, tables: Tables, run: ScoringRun, name: str) -> Manifest:
@@ -117,6 +136,7 @@ def _manifest(plan: Plan, tables: Tables, run: ScoringRun, name: str) -> Manifes
         counts={str(decision): count for decision, count in counts},
         signal={"before": signal.get("before"), "after": signal.get("after")},
         caps=tables.caps.to_dicts(),
+        rules=tables.rules.to_dicts(),
         observed=asdict(_observed(tables)),
         run={**run.to_json(), "sandbox": _sandbox(plan), "versions": library_versions()},
         tables={},
@@ -164,6 +184,8 @@ def _result(plan: Plan, tables: Tables, run: ScoringRun, published: Published) -
         checkpoint=plan.policy.name,
         decisions=decision_counts(tables.decisions).rename({"rows": "prompts"}).to_dicts(),
         caps=tables.caps.to_dicts(),
+        rules=tables.rules.to_dicts(),
+        short_of_floor=max((plan.config.selection.min_size or 0) - size_of_set(tables.decisions), 0),
         pool_rows=plan.pool.frame.height,
         set_rows=published.set_rows,
         control_rows=published.control_rows,

@@ -62,6 +62,8 @@ class RefreshResult:
     engine_hours: float
     device: str  # "2 × NVIDIA H100", "cpu", "replay"
     sandbox: str | None  # jail level when unit tests ran
+    rules: list[dict[str, Any]] = field(default_factory=list)  # rows of pipelines.schemas.RULE_TABLE
+    short_of_floor: int = 0  # prompts that the set lacks of selection.min_size
     observed: Observed = Observed()
 
     def to_json(self) -> dict[str, Any]:

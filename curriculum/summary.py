@@ -30,12 +30,18 @@ def render_summary(result: RefreshResult) -> RenderableType:
     facts["set"] = (
         f"{result.set_rows:,} of {result.pool_rows:,} prompts; {result.control_rows:,} at random as control"
     )
+    if result.short_of_floor:
+        facts["floor"] = (
+            f"{result.short_of_floor:,} prompts short of selection.min_size: no other prompt varies, "
+            "or the quotas leave no room"
+        )
     return Group(
         Text.assemble((result.checkpoint, "bold"), f"   refresh {result.refresh_id}\n"),
         decision_table(result.decisions),
         Text(),
         _caps(result.caps),
         Text(),
+        *((_rules(result.rules), Text()) if result.rules else ()),
         fact_table(facts),
         Text(f"\n{result.path}", style="bold", overflow="fold"),
     )
@@ -123,16 +129,35 @@ def _cross_table(corner: str, down: list[str], across: list[str], cells: dict[tu
 
 def _caps(rows: list[dict[str, Any]]) -> Table:
     """Length caps per domain; `> n` where the quantile lies beyond the cap in force."""
-    table = figure_table("domain", "length cap", "rollouts", "truncated", "correct ones cut")
+    table = figure_table("domain", "length cap", "95% interval", "rollouts", "truncated", "correct ones cut")
     for row in rows:
         cap = "unknown" if row["cap"] is None else f"{row['cap']:,}"
         table.add_row(
             row["domain"],
             cap if row["identified"] or row["cap"] is None else f"> {cap}",
+            _interval(row),
             f"{row['rollouts']:,}",
             f"{row['truncated'] / row['rollouts']:.1%}" if row["rollouts"] else "·",
             "·" if row["correct_cut"] is None else f"{row['correct_cut']:.1%}",
         )
+    return table
+
+
+def _interval(row: dict[str, Any]) -> str:
+    """The 95% interval of a quantile; `all:` where it is that of all domains together."""
+    if row["low"] is None:
+        return "·"
+    high = "> limit" if row["high"] is None else f"{row['high']:,.0f}"
+    return f"{'all: ' if row['pooled'] else ''}{row['low']:,.0f} to {high}"
+
+
+def _rules(rows: list[dict[str, Any]]) -> Table:
+    """The rule of the set, and what the others would have kept of the same pool."""
+    table = figure_table("rule", "prompts", "signal expected", "of the pool's signal")
+    for row in rows:
+        shares = ("·" if row[name] is None else f"{row[name]:.1%}" for name in ("signal", "signal_kept"))
+        label = f"{row['rule']}, used" if row["used"] else row["rule"]
+        table.add_row(label, f"{row['prompts']:,}", *shares, style="bold" if row["used"] else "")
     return table
 
 

@@ -83,12 +83,19 @@ half_life_steps = 100.0           # training steps after which an observed rollo
 assume_fresh = false              # true: count those of the newest set where step or checkpoint has no number
 
 [selection]  # which prompts go into the set
-rule = "varied"                   # varied: keep prompts whose rollouts differ in correctness
+rule = "varied"                   # varied | posterior | band | learnability | hard_first: docs/selection.md
 trainer_group_size = 8            # rollouts per prompt in training; may differ from sampling.n
 truncated = "wrong"               # wrong | excluded: what the trainer does with responses cut off
 tol = 1e-6                        # correctness closer together than this does not differ
 hard_reserve = 0.05               # share of the set given to prompts that were never solved
+min_p_mixed = 0.5                 # posterior: least chance that a fresh group is mixed
+band = [0.2, 0.8]                 # band: lowest and highest pass rate
+learnable_share = 0.9             # learnability: the best prompts that hold this share of the pool's p(1-p)
+hard_share = 0.5                  # hard_first: this share of the prompts that vary, the hardest first
+# min_size = 1000                 # fill the set up to this many with prompts that vary outside the rule
+# max_size = 20000                # the set has no more prompts than this
 cap_quantile = 0.9                # length caps let this share of the rollouts of a domain finish
+retest = 0.1                      # chance that a dropped prompt is marked for another test
 
 [output]
 dir = "curriculum-out"            # refreshes are published under refreshes/ here; LATEST names the newest

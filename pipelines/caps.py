@@ -7,15 +7,24 @@ where they were cut: the Kaplan-Meier estimate (Kaplan & Meier, "Nonparametric e
 incomplete observations", J. Am. Stat. Assoc. 53, 1958). Where the estimate never reaches the
 quantile the answer is "beyond the cap in force", which is then kept. A cap is never below the same
 quantile of correct rollouts.
+
+A domain with few finished rollouts takes the quantile of all domains together. Not so when its own
+rollouts were cut off before they reached it: then it lies beyond the cap in force, whatever others say.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import polars as pl
 
 from pipelines import dedupe
 from pipelines.groups import NEEDED, GroupRule, counted_as
+from pipelines.intervals import UNITS, quantile_interval
 from pipelines.schemas import CAPS, POOL, require
+
+FEWEST_FINISHED = 50
+"""Finished rollouts below which a domain's own quantile says little."""
 
 _ROUNDING = 1e-9  # survival is a product of floats: 0.1 may come out as 0.1 + 1e-17
 
@@ -27,6 +36,7 @@ def length_caps(
     cap_in_force: int,
     rule: GroupRule,
     quantile: float = 0.9,
+    window: int | None = None,
 ) -> pl.DataFrame:
     """The length cap of every domain of the pool: schema CAPS, sorted by domain.
 
@@ -38,6 +48,7 @@ def length_caps(
         cap_in_force: the cap under which the rollouts were sampled, in tokens.
         rule: what counts as correct.
         quantile: share of rollouts that the cap lets finish, in (0, 1).
+        window: tokens of prompt and response together that the trainer takes; gives the prompt caps.
 
     Raises:
         SchemaError: a column is missing or of another type.
@@ -47,35 +58,37 @@ def length_caps(
         raise ValueError(f"quantile must lie in (0, 1), got {quantile}")
     require(rollouts, NEEDED, table="rollouts")
     require(pool, POOL, table="pool")
-    lengths = _lengths(rollouts, pool, rule).collect().lazy()
-    correct = lengths.filter("correct")
-    of_correct = (
-        _kaplan_meier(correct, quantile)
-        .rename({"quantile": "correct_quantile"})
-        .drop("rollouts", "truncated")
-    )
+    lengths = _lengths(rollouts, pool, rule).collect()
     caps = (
         pool.select("domain")
         .unique()
-        .join(_kaplan_meier(lengths, quantile), on="domain", how="left", nulls_equal=True)
-        .join(of_correct.with_columns(any_correct=True), on="domain", how="left", nulls_equal=True)
+        .collect()
+        .join(_estimates(lengths, quantile), on="domain", how="left", nulls_equal=True)
+        .with_columns(pl.col("rollouts", "truncated", "correct_rollouts").fill_null(0))
+        .with_columns(pooled=_too_few() & ~_beyond())
+    )
+    of_all = _of_all(lengths, quantile) if caps["pooled"].any() else {}
+    caps = (
+        caps.with_columns(*_used(of_all))
         .with_columns(
-            pl.col("rollouts", "truncated").fill_null(0), identified=pl.col("quantile").is_not_null()
+            identified=pl.col("quantile").is_not_null(),
+            cap=_cap(cap_in_force) if lengths.height else pl.lit(None, pl.Int32),
         )
-        .with_columns(cap=_cap(cap_in_force))
+        .with_columns(prompt_cap=None if window is None else (window - pl.col("cap")).clip(0))
     )
     return (
-        caps.join(_correct_cut(correct, caps), on="domain", how="left", nulls_equal=True)
+        caps.join(_correct_cut(lengths, caps), on="domain", how="left", nulls_equal=True)
         .select(pl.col(name).cast(dtype) for name, dtype in CAPS.items())
         .sort("domain")
-        .collect()
     )
 
 
 def _lengths(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
-    """How many rollouts of each domain, correct or not, ended and were cut at each length."""
+    """How many rollouts of each domain and unit, correct or not, ended and were cut at each length."""
     counted = counted_as()
     full_marks = (pl.col("correctness") >= 1 - rule.tol).fill_null(value=False)
+    place = pl.col("prompt_id").rank("ordinal").over("domain") % UNITS
+    prompts = dedupe.distinct(pool).select("prompt_id", "domain", unit=place.cast(pl.UInt8))
     return (
         rollouts.select(NEEDED.names())
         .filter(counted != "aborted", pl.col("tokens").is_not_null())
@@ -85,13 +98,31 @@ def _lengths(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule) -> pl.
             cut=(pl.col("finish") == "length").fill_null(value=False),
             correct=(counted != "verifier_error") & full_marks,
         )
-        .join(dedupe.distinct(pool).select("prompt_id", "domain"), on="prompt_id", how="inner")
-        .group_by("domain", "correct", "tokens")
+        .join(prompts, on="prompt_id", how="inner")
+        .group_by("domain", "unit", "correct", "tokens")
         .agg(ended=(~pl.col("cut")).sum().cast(pl.Int64), cut=pl.col("cut").sum().cast(pl.Int64))
     )
 
 
-def _kaplan_meier(lengths: pl.LazyFrame, quantile: float) -> pl.LazyFrame:
+def _estimates(lengths: pl.DataFrame, quantile: float) -> pl.DataFrame:
+    """What the rollouts of each domain say by themselves, without a cap yet."""
+    of_correct = _kaplan_meier(lengths.filter("correct"), quantile).select(
+        "domain", correct_quantile="quantile", correct_rollouts="rollouts"
+    )
+    return (
+        _kaplan_meier(lengths, quantile)
+        .join(of_correct, on="domain", how="left", nulls_equal=True)
+        .join(_intervals(lengths, quantile), on="domain", how="left", nulls_equal=True)
+    )
+
+
+def _of_all(lengths: pl.DataFrame, quantile: float) -> dict[str, float | None]:
+    """The estimates of all domains together; empty without any rollouts."""
+    rows = _estimates(lengths.with_columns(domain=pl.lit(None, pl.String)), quantile).to_dicts()
+    return rows[0] if rows else {}
+
+
+def _kaplan_meier(lengths: pl.DataFrame, quantile: float) -> pl.DataFrame:
     """Per domain the smallest length by which the estimate has reached `quantile`, null where it never does.
 
     At equal lengths those that ended come before those that were cut, which were still running.
@@ -107,30 +138,60 @@ def _kaplan_meier(lengths: pl.LazyFrame, quantile: float) -> pl.LazyFrame:
         .with_columns(survival=survival)
         .group_by("domain")
         .agg(
-            quantile=pl.col("tokens").filter(reached).min(),
+            quantile=pl.col("tokens").filter(reached).min().cast(pl.Float64),
             rollouts=pl.col("ended").sum() + pl.col("cut").sum(),
             truncated=pl.col("cut").sum(),
         )
     )
 
 
+def _intervals(lengths: pl.DataFrame, quantile: float) -> pl.DataFrame:
+    """Per domain the interval of its quantile."""
+    rows = [(domain, *quantile_interval(part, quantile)) for (domain,), part in lengths.group_by("domain")]
+    return pl.DataFrame(rows, {"domain": pl.String, "low": pl.Float64, "high": pl.Float64}, orient="row")
+
+
+def _too_few() -> pl.Expr:
+    return pl.col("rollouts") - pl.col("truncated") < FEWEST_FINISHED
+
+
+def _beyond() -> pl.Expr:
+    """Whether a domain's own rollouts say that its quantile lies beyond the cap in force."""
+    return pl.col("quantile").is_null() & (pl.col("truncated") > 0)
+
+
+def _used(of_all: Mapping[str, float | None]) -> list[pl.Expr]:
+    """The estimates to go by; `beyond_for_correct` where the quantile of correct rollouts is not reached."""
+
+    def used(name: str, *, own: pl.Expr) -> pl.Expr:
+        return pl.when("pooled").then(pl.lit(of_all.get(name), pl.Float64)).otherwise(own)
+
+    unreached = bool(of_all.get("correct_rollouts")) and of_all.get("correct_quantile") is None
+    own_unreached = (pl.col("correct_rollouts") > 0) & pl.col("correct_quantile").is_null()
+    return [
+        *(used(name, own=pl.col(name)).alias(name) for name in ("quantile", "low", "high")),
+        pl.max_horizontal("correct_quantile", used("correct_quantile", own=pl.lit(None))).alias(
+            "correct_quantile"
+        ),
+        (own_unreached | (pl.col("pooled") & unreached)).alias("beyond_for_correct"),
+    ]
+
+
 def _cap(cap_in_force: int) -> pl.Expr:
     """The larger of the two quantiles; the cap in force where one of them lies beyond it."""
-    correct_beyond = pl.col("any_correct") & pl.col("correct_quantile").is_null()
     return (
-        pl.when(pl.col("rollouts") == 0)
-        .then(None)
-        .when(pl.col("quantile").is_null() | correct_beyond)
+        pl.when(pl.col("quantile").is_null() | pl.col("beyond_for_correct"))
         .then(cap_in_force)
         .otherwise(pl.max_horizontal("quantile", "correct_quantile"))
     )
 
 
-def _correct_cut(correct: pl.LazyFrame, caps: pl.LazyFrame) -> pl.LazyFrame:
+def _correct_cut(lengths: pl.DataFrame, caps: pl.DataFrame) -> pl.DataFrame:
     """Per domain the share of correct rollouts longer than its cap."""
     count = pl.col("ended") + pl.col("cut")
     return (
-        correct.join(caps.select("domain", "cap"), on="domain", nulls_equal=True)
+        lengths.filter("correct")
+        .join(caps.select("domain", "cap"), on="domain", nulls_equal=True)
         .group_by("domain")
         .agg(correct_cut=count.filter(pl.col("tokens") > pl.col("cap")).sum() / count.sum())
     )

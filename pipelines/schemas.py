@@ -96,9 +96,12 @@ Decision = pl.Enum(
     [
         "keep_mixed",
         "keep_hard_reserve",
+        "keep_unscored",
         "drop_solved",
         "drop_unsolved",
         "drop_constant_partial",
+        "drop_by_rule",
+        "drop_over_quota",
         "defer_truncated",
         "defer_unscorable",
         "defer_unlikely",
@@ -106,6 +109,7 @@ Decision = pl.Enum(
         "drop_duplicate",
         "drop_contaminated",
         "drop_overlong_prompt",
+        "hold_sentinel",
     ]
 )
 
@@ -118,6 +122,7 @@ DECISIONS = _schema(
         "reason": pl.String,  # a sentence with the numbers in it
         "weight": pl.Float64,  # mean 1 in the set; null outside it
         "cap": pl.Int32,  # length cap in tokens; null outside the set or where none was measured
+        "retest": pl.Boolean,  # to be sampled again at the next refresh, whatever is predicted of it
     }
 )
 """One row per row of the pool, sorted by row: the counts always add up to the pool."""
@@ -127,10 +132,14 @@ CAPS = _schema(
         "domain": pl.String,
         "rollouts": pl.Int64,  # rollouts with a known length, aborted ones left out
         "truncated": pl.Int64,  # of which right-censored
+        "pooled": pl.Boolean,  # too few finished: quantile and interval are those of all domains together
         "quantile": pl.Float64,  # the Kaplan-Meier quantile in tokens; null when not identified
+        "low": pl.Float64,  # 95% interval of the quantile, a bootstrap by prompt;
+        "high": pl.Float64,  # null where that end is not identified
         "identified": pl.Boolean,  # False: the quantile lies beyond the cap in force
         "cap": pl.Int32,  # the cap to use; null when no length is known
         "correct_cut": pl.Float64,  # share of correct rollouts longer than the cap
+        "prompt_cap": pl.Int32,  # longest prompt that leaves room for the cap; null without a window
     }
 )
 """One row per domain, sorted by domain."""
@@ -161,6 +170,18 @@ CONTAMINATION = _schema(
     }
 )
 """One row per pair of a prompt and an evaluation prompt it holds, sorted by prompt_id, set and row."""
+
+
+RULE_TABLE = _schema(
+    {
+        "rule": pl.String,
+        "used": pl.Boolean,  # the rule of the set; the others are what might have been
+        "prompts": pl.Int64,  # in the set, hard reserve included
+        "signal": pl.Float64,  # expected share of mixed fresh groups of the trainer's size in the set
+        "signal_kept": pl.Float64,  # expected share of the scored pool's mixed fresh groups that it holds
+    }
+)
+"""One row per rule of pipelines.policies.RULES, in that order."""
 
 
 class SchemaError(ValueError):

@@ -3,21 +3,29 @@
 In: the pool, the groups, the length caps and a policy. Out: one decision per row of the pool,
 schema DECISIONS, sorted by row; the counts add up to the pool.
 
-The fates are a list; the first that holds decides. Each carries its reason, a sentence with the
-numbers of the prompt in it.
+The fates are lists; the first that holds decides. Those of UNSCORED rows come first: nothing is known of
+the prompt. The others are composed into a set, and the part a prompt plays there is its fate. Each carries
+its reason, a sentence with the numbers of the prompt in it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from pipelines import dedupe
+from pipelines.compose import SCORED, compose
 from pipelines.groups import TOL
-from pipelines.order import shuffled
-from pipelines.policies import SelectionPolicy
-from pipelines.schemas import CAPS, DECISIONS, GROUPS, POOL, Decision, require
+from pipelines.order import drawn
+from pipelines.policies import RULES, SelectionPolicy
+from pipelines.schemas import CAPS, DECISIONS, GROUPS, POOL, RULE_TABLE, Decision, require
+
+_OF_GROUPS = (
+    *("prompt_id", "rollouts", "n", "s", "partial", "truncated", "verifier_error", "aborted"),
+    *("mean", "range", "varied", "pass_rate", "p_mixed", "learnability", "observed", "observed_step"),
+)
+_DRAWN = ("drop_solved", "drop_unsolved", "drop_constant_partial", "drop_by_rule", "drop_over_quota")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,37 +52,84 @@ def decide(
         policy: rule and thresholds.
 
     Raises:
-        SchemaError: a column is missing or of another type.
+        SchemaError: a column is missing or of another type, or a prompt_id is not a hash.
         polars.exceptions.ComputeError: `groups` repeats a prompt or `caps` a domain.
     """
+    joined = _joined(pool, groups, caps, policy)
+    decided = joined.join(compose(_scored(joined), policy), on="row", how="left", validate="1:1").sort("row")
+    fates = [*_unscored_fates(policy), *_scored_fates(policy)]
+    decided = decided.with_columns(
+        decision=pl.coalesce(pl.when(fate.holds).then(pl.lit(fate.decision)) for fate in fates),
+        reason=pl.coalesce(pl.when(fate.holds).then(fate.reason) for fate in fates) + _observed(),
+    ).rechunk()  # a mean over chunks differs in its last bits with where they were cut
+    return _finished(decided, policy)
+
+
+def compare_rules(
+    pool: pl.LazyFrame | pl.DataFrame,
+    groups: pl.LazyFrame | pl.DataFrame,
+    caps: pl.LazyFrame | pl.DataFrame,
+    policy: SelectionPolicy,
+) -> pl.DataFrame:
+    """What every rule would make of the same pool, all else as in `policy`: schema RULE_TABLE.
+
+    Args and errors are those of `decide`.
+    """
+    scored = _scored(_joined(pool, groups, caps, policy))
+    in_set = pl.col("part").is_in(["rule", "filler", "reserve"])
+    # Sorted, so that the sums are the same to the last bit whatever the order.
+    chances, of_all = pl.col("p_mixed").sort(), scored["p_mixed"].sort().sum()
+    return pl.concat(
+        scored.join(compose(scored, replace(policy, rule=rule)).filter(in_set), on="row", how="semi").select(
+            rule=pl.lit(rule),
+            used=pl.lit(rule == policy.rule),
+            prompts=pl.len().cast(pl.Int64),
+            signal=chances.mean(),
+            signal_kept=(chances.sum() / pl.lit(of_all, pl.Float64)).fill_nan(None),
+        )
+        for rule in RULES
+    ).select(pl.col(name).cast(dtype) for name, dtype in RULE_TABLE.items())
+
+
+def _joined(
+    pool: pl.LazyFrame | pl.DataFrame,
+    groups: pl.LazyFrame | pl.DataFrame,
+    caps: pl.LazyFrame | pl.DataFrame,
+    policy: SelectionPolicy,
+) -> pl.DataFrame:
+    """Every row of the pool with what is known of it, and whether it is `scored`."""
     for frame, schema, table in ((pool, POOL, "pool"), (groups, GROUPS, "groups"), (caps, CAPS, "caps")):
         require(frame, schema, table=table)
-    fates = _fates(policy)
-    decided = (
+    limits = caps.lazy().select("domain", "cap", "prompt_cap")
+    unscored = pl.any_horizontal(fate.holds.fill_null(value=False) for fate in _unscored_fates(policy))
+    return (
         pool.lazy()
         .select(POOL.names())
         .with_columns(first_row=dedupe.first_row())
-        .join(groups.lazy().drop("domain"), on="prompt_id", how="left", validate="m:1")
-        .join(caps.lazy().select("domain", "cap"), on="domain", how="left", validate="m:1", nulls_equal=True)
-        .with_columns(
-            decision=pl.coalesce(pl.when(fate.holds).then(pl.lit(fate.decision)) for fate in fates),
-            reason=pl.coalesce(pl.when(fate.holds).then(fate.reason) for fate in fates),
-        )
-        .sort("row")
+        .join(groups.lazy().select(_OF_GROUPS), on="prompt_id", how="left", validate="m:1")
+        .join(limits, on="domain", how="left", validate="m:1", nulls_equal=True)
+        .with_columns(scored=~unscored, unsolved=~pl.col("varied") & (pl.col("mean") <= TOL))
         .collect()
-        .rechunk()  # a mean over chunks differs in its last bits with where they were cut
     )
-    return _weighted(_with_hard_reserve(decided, policy), policy)
 
 
-def _fates(policy: SelectionPolicy) -> list[Fate]:
-    """The fates in their order; one may hold for rows that an earlier one has taken."""
-    n, s = pl.col("n"), pl.col("s")
+def _scored(joined: pl.DataFrame) -> pl.DataFrame:
+    return joined.filter("scored").select(SCORED.names())
+
+
+def _unscored_fates(policy: SelectionPolicy) -> list[Fate]:
+    """What keeps a row out of consideration, in order; one may hold for rows that an earlier one took."""
+    n = pl.col("n")
     verdicts = pl.col("rollouts") - pl.col("aborted") - pl.col("verifier_error")
-    cut_off = (s == 0) & (pl.col("truncated") > verdicts * policy.mostly_truncated)
+    cut_off = (pl.col("s") == 0) & (pl.col("truncated") > verdicts * policy.mostly_truncated)
     overlong = pl.coalesce(
         pl.format("the prompt's {} tokens leave no room in the window", "prompt_tokens"),
         pl.lit("the prompt leaves no room in the window"),
+    )
+    crowded = pl.format(
+        "the prompt's {} tokens leave no room for responses of {} in the trainer's window",
+        "prompt_tokens",
+        "cap",
     )
     return [
         Fate(
@@ -83,17 +138,44 @@ def _fates(policy: SelectionPolicy) -> list[Fate]:
             pl.format("the same prompt as row {}", "first_row"),
         ),
         Fate("drop_overlong_prompt", pl.col("overlong"), overlong),
+        Fate("drop_overlong_prompt", pl.col("prompt_tokens") > pl.col("prompt_cap"), crowded),
         Fate("defer_unlikely", n.is_null() & ~pl.col("planned"), pl.lit("not sampled this time")),
         Fate("defer_unscorable", n.is_null(), pl.lit("no rollouts")),
-        Fate("keep_mixed", policy.expressions.keep, _mixed_reason()),
         Fate(
             "defer_truncated",
-            policy.enough(verdicts) & cut_off,
+            ~pl.col("varied") & policy.enough(verdicts) & cut_off,
             pl.format("{} of {} rollouts cut off, none correct", "truncated", "rollouts"),
         ),
-        Fate("defer_unscorable", ~policy.enough(n), _unscorable_reason()),
-        Fate("drop_solved", s == n, pl.format("{} of {} rollouts correct", "s", "n")),
-        Fate("drop_unsolved", pl.col("mean") <= TOL, pl.format("{} of {} rollouts correct", "s", "n")),
+        Fate("defer_unscorable", ~pl.col("varied") & ~policy.enough(n), _unscorable_reason()),
+    ]
+
+
+def _scored_fates(policy: SelectionPolicy) -> list[Fate]:
+    """What becomes of a scored prompt, by the part it plays in the set."""
+    n, s, part, rule = pl.col("n"), pl.col("s"), pl.col("part"), policy.expressions
+    correct = pl.format("{} of {} rollouts correct", "s", "n")
+    kept, asked = _mixed_reason(), pl.format(f"{{}}; rule {policy.rule} asks for {rule.asks}", correct)
+    if rule.figure is not None:
+        figure = pl.col(rule.figure).round(3)
+        kept = pl.format(f"{{}}; {rule.figure} {{}}", kept, figure)
+        asked = pl.format(
+            f"{{}}; {rule.figure} {{}}, rule {policy.rule} asks for {rule.asks}", correct, figure
+        )
+    chance = pl.format(
+        "{}; kept in reserve, a fresh group is mixed with probability {}", correct, pl.col("p_mixed").round(3)
+    )
+    return [
+        Fate("keep_mixed", part == "rule", kept),
+        Fate("keep_mixed", part == "filler", pl.format("{}, kept all the same to fill the set", asked)),
+        Fate("keep_hard_reserve", part == "reserve", chance),
+        Fate(
+            "drop_over_quota",
+            part == "over_quota",
+            pl.format("{}, but its domain or the set is full", kept),
+        ),
+        Fate("drop_by_rule", pl.col("varied"), asked),
+        Fate("drop_solved", s == n, correct),
+        Fate("drop_unsolved", pl.col("unsolved"), correct),
         Fate(
             "drop_constant_partial",
             pl.lit(value=True),
@@ -117,33 +199,23 @@ def _unscorable_reason() -> pl.Expr:
     )
 
 
-def _with_hard_reserve(decided: pl.DataFrame, policy: SelectionPolicy) -> pl.DataFrame:
-    """Moves the unsolved prompts that are likeliest to be mixed into the set, up to the reserve's share."""
-    kept = decided.filter(pl.col("decision") == "keep_mixed").height
-    unsolved = decided.filter(pl.col("decision") == "drop_unsolved")
-    if policy.reserve_seed is None:
-        ordered = unsolved.sort("prompt_id")
-    else:
-        ordered = shuffled(unsolved, policy.reserve_seed)
-    likeliest = ordered.sort("p_mixed", descending=True, maintain_order=True)
-    reserved = pl.col("row").is_in(likeliest.head(policy.reserve_size(kept))["row"].implode())
-    chance = pl.format(
-        "{}; kept in reserve, a fresh group is mixed with probability {}",
-        "reason",
-        pl.col("p_mixed").round(3),
-    )
-    return decided.with_columns(
-        decision=pl.when(reserved).then(pl.lit("keep_hard_reserve")).otherwise("decision"),
-        reason=pl.when(reserved).then(chance).otherwise("reason"),
-    )
+def _observed() -> pl.Expr:
+    """Says of a group that it is not from this pass but from training."""
+    of_group = pl.col("observed").fill_null(value=False) & (pl.col("row") == pl.col("first_row"))
+    when = pl.coalesce(pl.format(", observed at step {}", "observed_step"), pl.lit(", observed in training"))
+    return pl.when(of_group & ~pl.col("overlong")).then(when).otherwise(pl.lit(""))
 
 
-def _weighted(decided: pl.DataFrame, policy: SelectionPolicy) -> pl.DataFrame:
-    """Gives the set its weights, of mean 1, and its caps; rows outside the set have neither."""
-    kept = pl.col("decision").str.starts_with("keep_")
+def _finished(decided: pl.DataFrame, policy: SelectionPolicy) -> pl.DataFrame:
+    """Adds the weights, of mean 1 in the set, and the caps, which rows outside the set do not have, and
+    marks what is to be tested again."""
+    decision = pl.col("decision")
+    kept = decision.str.starts_with("keep_")
     weight = pl.when(kept).then(policy.expressions.weight)
+    again = drawn(decided["prompt_id"], policy.retest, policy.seed or 0)
     return decided.with_columns(
-        pl.col("decision").cast(Decision),
+        decision.cast(Decision),
         weight=weight / weight.mean(),
         cap=pl.when(kept).then("cap"),
+        retest=decision.str.starts_with("defer_") | (decision.is_in(_DRAWN) & again),
     ).select(pl.col(name).cast(dtype) for name, dtype in DECISIONS.items())

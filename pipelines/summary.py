@@ -72,6 +72,11 @@ def decision_counts(decisions: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def size_of_set(decisions: pl.DataFrame) -> int:
+    """How many prompts are in the set, the hard reserve included."""
+    return decisions.filter(pl.col("decision").cast(pl.String).str.starts_with("keep_")).height
+
+
 def mixed_in_fresh(s: pl.Expr, n: pl.Expr, size: int) -> pl.Expr:
     """The chance that `size` of a recorded group's n rollouts, s of them correct, are mixed.
 

@@ -26,11 +26,11 @@ CAPS = [
         "identified": True,
         "cap": 48,
     }
-    | {"correct_cut": 0.0125},
+    | {"correct_cut": 0.0125, "low": 45.0, "high": 52.0, "pooled": False},
     {"domain": "functions", "rollouts": 800, "truncated": 400, "quantile": None, "identified": False}
-    | {"cap": 4096, "correct_cut": None},
+    | {"cap": 4096, "correct_cut": None, "low": 3900.0, "high": None, "pooled": False},
     {"domain": "unknown", "rollouts": 0, "truncated": 0, "quantile": None, "identified": False, "cap": None}
-    | {"correct_cut": None},
+    | {"correct_cut": None, "low": None, "high": None, "pooled": True},
 ]
 RESULT = RefreshResult(
     refresh_id="step_2000-3f9a61c2",
@@ -104,9 +104,30 @@ def test_figures_are_whole_at_any_width(width: int):
 
 def test_a_cap_that_is_not_identified_is_said_to_lie_beyond():
     lines = shown(render_summary(RESULT))
-    assert "arithmetic 48 2,400 1.0% 1.2%" in lines
-    assert "functions > 4,096 800 50.0% ·" in lines
-    assert "unknown unknown 0 · ·" in lines
+    assert "arithmetic 48 45 to 52 2,400 1.0% 1.2%" in lines
+    assert "functions > 4,096 3,900 to > limit 800 50.0% ·" in lines
+    assert "unknown unknown · 0 · ·" in lines
+
+
+def test_a_cap_taken_from_all_domains_says_so():
+    lines = shown(render_summary(changed(caps=[CAPS[0] | {"pooled": True}])))
+    assert "arithmetic 48 all: 45 to 52 2,400 1.0% 1.2%" in lines
+
+
+def test_the_rule_that_was_used_stands_beside_those_that_were_not():
+    rules = [
+        {"rule": "varied", "used": True, "prompts": 1520, "signal": 0.934, "signal_kept": 0.812},
+        {"rule": "band", "used": False, "prompts": 0, "signal": None, "signal_kept": None},
+    ]
+    lines = shown(render_summary(changed(rules=rules)))
+    assert "varied, used 1,520 93.4% 81.2%" in lines
+    assert "band 0 · ·" in lines
+
+
+def test_a_floor_that_was_not_met_is_said():
+    assert not any("min_size" in line for line in shown(render_summary(RESULT)))
+    lines = shown(render_summary(changed(short_of_floor=1480)))
+    assert any("1,480 prompts short of selection.min_size" in line for line in lines)
 
 
 def test_signal_cost_jail_and_place_are_told():

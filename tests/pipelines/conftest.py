@@ -10,6 +10,7 @@ import pytest
 
 from pipelines.schemas import POOL, ROLLOUTS
 
+Row = dict[str, Any]
 Build = Callable[[Sequence[dict[str, Any]]], pl.DataFrame]
 
 ROLLOUT_DEFAULTS = {
@@ -40,6 +41,24 @@ POOL_DEFAULTS = {
 @pytest.fixture(scope="session")
 def rollouts_of() -> Build:
     return lambda rows: pl.DataFrame([ROLLOUT_DEFAULTS | row for row in rows], schema=ROLLOUTS)
+
+
+def same_rows(fast: Sequence[Row], slow: Sequence[Row]) -> None:
+    """Row for row, the columns of the second equal those of the first; floats up to rounding."""
+    assert len(fast) == len(slow)
+    for one, other in zip(fast, slow, strict=True):
+        for name, expected in other.items():
+            if name == "parts":
+                same_rows(one[name], expected)
+            elif isinstance(expected, float):
+                assert one[name] == pytest.approx(expected, rel=1e-9, abs=1e-12), name
+            else:
+                assert one[name] == expected, name
+
+
+@pytest.fixture(scope="session")
+def agree() -> Callable[[Sequence[Row], Sequence[Row]], None]:
+    return same_rows
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 import pytest
 
 from pipelines.caps import length_caps
 from pipelines.groups import GroupRule
-from pipelines.schemas import ROLLOUTS
 
 RULE = GroupRule(trainer_group_size=8)
 PROMPT = "a" * 32
@@ -61,53 +59,42 @@ def test_unknown_lengths_give_no_cap(rollouts_of, pool_of) -> None:
         "domain": "maths",
         "rollouts": 0,
         "truncated": 0,
+        "pooled": True,
         "quantile": None,
+        "low": None,
+        "high": None,
         "identified": False,
         "cap": None,
         "correct_cut": None,
+        "prompt_cap": None,
     }
 
 
-def simulated(rng: np.random.Generator, caps: np.ndarray, size: int = 60_000) -> tuple[pl.LazyFrame, float]:
-    """Rollouts of log-normal length cut at caps drawn from `caps`, and their true 0.9 quantile."""
-    length = np.exp(rng.normal(5.5, 0.8, size))
-    cap = rng.choice(caps, size)
-    rows = {
-        "prompt_id": [PROMPT] * size,
-        "tokens": np.minimum(length, cap).astype(np.int32),
-        "finish": np.where(length > cap, "length", "stop"),
-        "correctness": np.zeros(size),
-        "outcome": np.where(length > cap, "truncated", "wrong"),
-    }
-    columns = [
-        "prompt_id",
-        "tokens",
-        "finish",
-        "correctness",
-        "outcome",
-        "parts",
-        "mean_logprob",
-        "repetition",
-    ]
-    frame = pl.DataFrame(rows).with_columns(
-        pl.lit(None, dtype=ROLLOUTS[name]).alias(name) for name in columns if name not in rows
-    )
-    return frame.lazy(), float(np.exp(5.5 + 0.8 * 1.2815515655))
+def test_few_finished_rollouts_take_the_quantile_of_all_domains(rollouts_of, pool_of) -> None:
+    pool = pool_of([{"prompt_id": PROMPT}, {"prompt_id": "b" * 32, "domain": "code"}])
+    many = [{"prompt_id": PROMPT} | row for row in lengths("10 " * 90 + "30 " * 60)]
+    few = [{"prompt_id": "b" * 32} | row for row in lengths("5 " * 49)]
+    caps = length_caps(rollouts_of(many + few).lazy(), pool.lazy(), cap_in_force=100, rule=RULE)
+    columns = ("domain", "pooled", "quantile", "cap", "rollouts")
+    assert caps.select(columns).rows() == [("code", True, 30.0, 30, 49), ("maths", False, 30.0, 30, 150)]
+    one_more = rollouts_of([*many, *few, few[0]]).lazy()
+    caps = length_caps(one_more, pool.lazy(), cap_in_force=100, rule=RULE)
+    assert caps.select(columns).row(0) == ("code", False, 5.0, 5, 50)
 
 
-@pytest.mark.parametrize("caps", [[10**6], [700, 10**6], [300, 900, 2000], [200, 400, 1500]])
-def test_the_true_quantile_is_found_under_censoring(caps, pool_of) -> None:
-    rollouts, truth = simulated(np.random.default_rng(3), np.array(caps))
-    cap = length_caps(rollouts, pool_of([{"prompt_id": PROMPT}]).lazy(), cap_in_force=2000, rule=RULE)
-    assert cap["identified"].item()
-    assert cap["quantile"].item() == pytest.approx(truth, rel=0.03)
+def test_a_domain_that_is_cut_off_is_not_given_the_short_lengths_of_others(rollouts_of, pool_of) -> None:
+    pool = pool_of([{"prompt_id": PROMPT}, {"prompt_id": "b" * 32, "domain": "proofs"}])
+    short = [{"prompt_id": PROMPT} | row for row in lengths("10 " * 200)]
+    cut = [{"prompt_id": "b" * 32} | row for row in lengths("90 " * 5 + "100+ " * 15)]
+    caps = length_caps(rollouts_of(short + cut).lazy(), pool.lazy(), cap_in_force=100, rule=RULE)
+    row = caps.filter(pl.col("domain") == "proofs").row(0, named=True)
+    assert (row["pooled"], row["identified"], row["cap"]) == (False, False, 100)
 
 
-def test_one_cap_below_the_quantile_is_said_to_hide_it(pool_of) -> None:
-    rollouts, truth = simulated(np.random.default_rng(3), np.array([500]))
-    assert truth > 500
-    caps = length_caps(rollouts, pool_of([{"prompt_id": PROMPT}]).lazy(), cap_in_force=500, rule=RULE)
-    assert caps.select("identified", "quantile", "cap").row(0) == (False, None, 500)
+def test_a_window_leaves_prompts_what_the_cap_does_not_take(rollouts_of, pool_of) -> None:
+    rows = lengths("1 2 3 4 5 6 7 8 9 10")
+    assert caps_of(rows, rollouts_of, pool_of, window=30)["prompt_cap"] == 21
+    assert caps_of(rows, rollouts_of, pool_of, window=4)["prompt_cap"] == 0
 
 
 def test_a_quantile_is_a_share() -> None:

@@ -15,9 +15,12 @@ GROUP = EMPTY | {
     "mean": 0.0,
     "range": 0.0,
     "varied": False,
+    "pass_rate": 0.3,
     "p_mixed": 0.25,
     "learnability": 0.1,
+    "observed": False,
 }
+MIXED = {"s": 4, "mean": 0.5, "range": 1.0, "varied": True}
 CAP = pl.DataFrame({"domain": ["maths"], "cap": [512]}, schema_overrides=CAPS).select(
     pl.col(name) if name in ("domain", "cap") else pl.lit(None, dtype=dtype).alias(name)
     for name, dtype in CAPS.items()
@@ -64,6 +67,11 @@ FATES = [
 ]
 
 
+def named(number: int, letter: str = "a") -> str:
+    """A prompt_id; those of one letter sort by number."""
+    return f"{letter}{number:031x}"
+
+
 def groups_of(rows):
     return pl.DataFrame([GROUP | row for row in rows], schema=GROUPS)
 
@@ -102,8 +110,8 @@ def test_rows_that_no_rollout_can_save(pool_of) -> None:
     [(95, 0.05, 5), (94, 0.05, 4), (9, 0.1, 1), (8, 0.1, 0), (0, 0.5, 0), (40, 0.9, 30), (119, 0.15, 21)],
 )
 def test_the_hard_reserve_is_a_share_of_the_set(kept, share, reserved, pool_of) -> None:
-    mixed = [{"prompt_id": f"m{i}", "s": 4, "mean": 0.5, "range": 1.0, "varied": True} for i in range(kept)]
-    hard = [{"prompt_id": f"h{i:02}", "p_mixed": 0.3 if i >= 20 else 0.2} for i in range(30)]
+    mixed = [{"prompt_id": named(i)} | MIXED for i in range(kept)]
+    hard = [{"prompt_id": named(i, "b"), "p_mixed": 0.3 if i >= 20 else 0.2} for i in range(30)]
     decisions = decide(
         pool_of([{"prompt_id": g["prompt_id"]} for g in mixed + hard]),
         groups_of(mixed + hard),
@@ -111,23 +119,21 @@ def test_the_hard_reserve_is_a_share_of_the_set(kept, share, reserved, pool_of) 
         SelectionPolicy(hard_reserve=share),
     )
     chosen = decisions.filter(pl.col("decision") == "keep_hard_reserve")
-    likeliest_first = [f"h{i:02}" for i in (*range(20, 30), *range(20))]
+    likeliest_first = [named(i, "b") for i in (*range(20, 30), *range(20))]
     assert sorted(chosen["prompt_id"]) == sorted(likeliest_first[:reserved])
     assert chosen["reason"].str.contains("0 of 8 rollouts correct; kept in reserve").all()
 
 
 def test_weights_are_learnability_at_mean_one(pool_of) -> None:
-    mixed = {"s": 4, "mean": 0.5, "range": 1.0, "varied": True}
-    groups = groups_of([{"prompt_id": str(i), "learnability": 0.05 * (i + 1)} | mixed for i in range(3)])
+    groups = groups_of([{"prompt_id": str(i), "learnability": 0.05 * (i + 1)} | MIXED for i in range(3)])
     decisions = decide(pool_of([{"prompt_id": str(i)} for i in range(3)]), groups, CAP, SelectionPolicy())
     assert decisions["weight"].to_list() == pytest.approx([0.5, 1.0, 1.5])
 
 
 def test_a_domain_without_a_cap_leaves_it_open(pool_of) -> None:
-    mixed = {"s": 4, "mean": 0.5, "range": 1.0, "varied": True}
     decisions = decide(
         pool_of([{"prompt_id": "a", "domain": "code"}]),
-        groups_of([{"prompt_id": "a"} | mixed]),
+        groups_of([{"prompt_id": "a"} | MIXED]),
         CAP,
         SelectionPolicy(),
     )
@@ -147,7 +153,15 @@ def test_a_repeated_group_is_refused_not_counted_twice(pool_of) -> None:
     ("setting", "message"),
     [
         ({"hard_reserve": 1.0}, "hard_reserve must lie in"),
-        ({"rule": "nearest"}, "unknown rule 'nearest'; known: varied"),
+        ({"rule": "nearest"}, "unknown rule 'nearest'; known: varied, posterior"),
+        ({"band": (0.8, 0.2)}, "band must be two pass rates"),
+        ({"min_p_mixed": 1.2}, "min_p_mixed must lie in"),
+        ({"retest": -0.1}, "retest must lie in"),
+        ({"learnable_share": 0.0}, "learnable_share must lie in"),
+        ({"hard_share": 1.1}, "hard_share must lie in"),
+        ({"quotas": {"maths": 0.0}}, "the quota of 'maths' must lie in"),
+        ({"min_size": 5, "max_size": 4}, "min_size 5 is above max_size 4"),
+        ({"max_size": 0}, "max_size must be at least 1"),
         ({"min_judged": 0}, "min_judged"),
         ({"mostly_truncated": 1.5}, "mostly_truncated"),
     ],
@@ -158,16 +172,14 @@ def test_a_policy_says_what_is_wrong_with_it(setting, message) -> None:
 
 
 def test_another_seed_reserves_other_prompts_among_equals(pool_of) -> None:
-    mixed = [
-        {"prompt_id": f"{i:08x}" * 4, "s": 4, "mean": 0.5, "range": 1.0, "varied": True} for i in range(19)
-    ]
+    mixed = [{"prompt_id": f"{i:08x}" * 4} | MIXED for i in range(19)]
     hard = [{"prompt_id": f"{i:08x}" * 4, "p_mixed": 0.2} for i in range(100, 130)]
     likely = [{"prompt_id": f"{i:08x}" * 4, "p_mixed": 0.3} for i in range(200, 205)]
     groups = groups_of(mixed + hard + likely)
     pool = pool_of([{"prompt_id": prompt_id} for prompt_id in groups["prompt_id"]])
 
     def reserved(seed):
-        policy = SelectionPolicy(hard_reserve=0.5, reserve_seed=seed)
+        policy = SelectionPolicy(hard_reserve=0.5, seed=seed)
         decisions = decide(pool, groups, CAP, policy)
         return set(decisions.filter(pl.col("decision") == "keep_hard_reserve")["prompt_id"])
 
