@@ -40,6 +40,7 @@ class PoolConfig(Section):
     prompt_key: str | None = None
     reference_key: str | None = None
     domain_key: str | None = None
+    answer_after: str | None = None
     default_verifier: str | None = None
     default_domain: str = "default"
     verifiers: dict[str, str] = Field(default_factory=dict)
@@ -138,6 +139,24 @@ class SelectionConfig(Section):
     retest: Share = 0.1
 
 
+class PrepareConfig(Section):
+    """What `curriculum prepare` looks for in a raw pool, and what it holds back."""
+
+    against: tuple[str, ...] = ()
+    evaluations: tuple[str, ...] = ()
+    evaluation_key: str | None = None
+    near_duplicates: float = Field(default=0.8, ge=0.0, le=1.0)
+    """Least similarity; 0.0 looks for none."""
+    check_references: bool = True
+    solution_key: str | None = None
+    max_prompt_tokens: int | None = Field(default=None, ge=1)
+    tokenizer: Path | None = None
+    sentinel: float = Field(default=0.02, ge=0.0)
+    """Below 1 a share of the clean prompts, else a number of them."""
+    sentinel_apart: float = Field(default=0.5, gt=0.0, le=1.0)
+    seed: int = 0
+
+
 class OutputConfig(Section):
     """Where the set goes and what it looks like."""
 
@@ -159,6 +178,7 @@ class Config(Section):
     rewards: RewardConfig = RewardConfig()
     evidence: EvidenceConfig = EvidenceConfig()
     selection: SelectionConfig = SelectionConfig()
+    prepare: PrepareConfig = PrepareConfig()
     output: OutputConfig = OutputConfig()
 
 
@@ -195,9 +215,11 @@ def _read(path: Path) -> dict[str, Any]:
     base = path.parent
     _anchor(data, ("checkpoints", "root"), base)
     _anchor(data, ("output", "dir"), base)
-    pool = data.get("pool")
-    if isinstance(pool, dict) and isinstance(pool.get("sources"), list):
-        pool["sources"] = [_anchored_source(source, base) for source in pool["sources"]]
+    _anchor(data, ("prepare", "tokenizer"), base)
+    for name, key in (("pool", "sources"), ("prepare", "against"), ("prepare", "evaluations")):
+        section = data.get(name)
+        if isinstance(section, dict) and isinstance(section.get(key), list):
+            section[key] = [_anchored_source(source, base) for source in section[key]]
     return data
 
 

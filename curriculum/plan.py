@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from curriculum.config import Config
+from curriculum.config import Config, PoolConfig
 from curriculum.errors import UsageError
 from curriculum.evidence import newest_evidence
 from curriculum.policy import Policy, Sources, find_source, open_policy
@@ -75,7 +75,9 @@ def make_plan(config: Config, sources: Sources, *, restart: bool = False) -> Pla
     """
     source = find_source(config, sources)
     pool = _read(config)
-    versions = verifier_versions(pool, allow_unsafe=config.verification.allow_unsafe_execution)
+    versions = verifier_versions(
+        pool.frame["verifier"].unique(), allow_unsafe=config.verification.allow_unsafe_execution
+    )
     policy = open_policy(config, source, pool, key=sources.key)
     table = _table(pool, policy, config.pool.limit)
     identity = pass_identity(
@@ -109,14 +111,14 @@ def make_plan(config: Config, sources: Sources, *, restart: bool = False) -> Pla
     )
 
 
-def verifier_versions(pool: Pool, *, allow_unsafe: bool) -> dict[str, str]:
-    """Name to version of every verifier the pool uses, sorted.
+def verifier_versions(names: Iterable[str], *, allow_unsafe: bool) -> dict[str, str]:
+    """Name to version of the verifiers of a pool, sorted.
 
     Raises:
         UsageError: one is unknown, or cannot run safely on this machine.
     """
     versions = {}
-    for name in pool.frame["verifier"].unique().sort():
+    for name in sorted(names):
         try:
             versions[name] = registry.get(name).version
         except registry.UnknownVerifierError as error:
@@ -144,19 +146,21 @@ def _read(config: Config) -> Pool:
         raise UsageError(
             "no pool is named", where="pool.sources", do="set it in curriculum.toml, or add --pool FILE"
         )
-    options = config.pool
-    return read_pool(
-        options.sources,
-        ReadOptions(
-            layout=options.layout,
-            prompt_key=options.prompt_key,
-            reference_key=options.reference_key,
-            domain_key=options.domain_key,
-            verifiers=options.verifiers,
-            default_verifier=options.default_verifier,
-            default_domain=options.default_domain,
-            skip_bad_rows=options.skip_bad_rows,
-        ),
+    return read_pool(config.pool.sources, read_options(config.pool))
+
+
+def read_options(pool: PoolConfig) -> ReadOptions:
+    """How `[pool]` has a pool read."""
+    return ReadOptions(
+        layout=pool.layout,
+        prompt_key=pool.prompt_key,
+        reference_key=pool.reference_key,
+        domain_key=pool.domain_key,
+        verifiers=pool.verifiers,
+        default_verifier=pool.default_verifier,
+        default_domain=pool.default_domain,
+        answer_after=pool.answer_after,
+        skip_bad_rows=pool.skip_bad_rows,
     )
 
 

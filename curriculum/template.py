@@ -22,6 +22,7 @@ layout = "auto"                   # auto | verl | trl | openrlhf | native: the s
 # prompt_key = "question"         # column of the prompt, where the layout's own name does not fit
 # reference_key = "solution"      # column of what a response is judged against, likewise
 # domain_key = "source"           # column of the domain, likewise; caps and reports are per domain
+# answer_after = "####"           # the reference is what stands behind the last of these in a worked solution
 # default_verifier = "boxed"      # boxed | unit_tests | tool_calls | module.path:Class, for rows without one
 default_domain = "default"        # domain of rows that name none
 skip_bad_rows = false             # true: count rows that cannot be read and go on; false: stop at the first
@@ -96,6 +97,19 @@ hard_share = 0.5                  # hard_first: this share of the prompts that v
 # max_size = 20000                # the set has no more prompts than this
 cap_quantile = 0.9                # length caps let this share of the rollouts of a domain finish
 retest = 0.1                      # chance that a dropped prompt is marked for another test
+
+[prepare]  # `curriculum prepare`: what it looks for in a raw pool, and what it holds back
+against = []                      # pools whose prompts, and near duplicates of them, are left out
+evaluations = []                  # evaluation sets whose prompts must not be in the set
+# evaluation_key = "question"     # column of the prompts of both, where it is none of the usual ones
+near_duplicates = 0.8             # least similarity of near duplicates; 0.0 looks for none
+check_references = true           # have every verifier judge its own reference
+# solution_key = "solution"       # column of a worked solution or a program, which must be accepted too
+# max_prompt_tokens = 2048        # longer prompts are left out; the tokenizer is that of --ckpt or this one:
+# tokenizer = "models/base"       # folder of a tokenizer
+sentinel = 0.02                   # share of the clean prompts to hold out; from 1 on, a number of them
+sentinel_apart = 0.5              # no prompt of the set is as similar as this to one that is held out
+seed = 0                          # order of the set, and choice of what is held out
 
 [output]
 dir = "curriculum-out"            # refreshes are published under refreshes/ here; LATEST names the newest

@@ -97,6 +97,7 @@ Decision = pl.Enum(
         "keep_mixed",
         "keep_hard_reserve",
         "keep_unscored",
+        "keep_unscored",
         "drop_solved",
         "drop_unsolved",
         "drop_constant_partial",
@@ -109,6 +110,7 @@ Decision = pl.Enum(
         "drop_duplicate",
         "drop_contaminated",
         "drop_overlong_prompt",
+        "hold_sentinel",
         "hold_sentinel",
     ]
 )

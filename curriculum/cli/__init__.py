@@ -23,6 +23,10 @@ COMMANDS = {
         "curriculum.cli.refresh_command:command",
         "Score the pool with a checkpoint and publish the prompts worth training on.",
     ),
+    "prepare": (
+        "curriculum.cli.prepare_command:command",
+        "Clean a raw prompt set and account for every row.",
+    ),
     "verify": (
         "curriculum.cli.verify_command:command",
         "Judge a file of responses with a verifier.",
@@ -41,6 +45,13 @@ COMMANDS = {
     ),
 }
 """Each subcommand: where its click command is, and its line in `curriculum --help`."""
+
+
+_KEPT = {
+    "refresh": "; the pass is kept and the same command continues it",
+    "prepare": "; what is finished is kept and the same command continues",
+}
+"""What an interrupted subcommand leaves behind."""
 
 
 class LazyGroup(click.Group):
@@ -80,8 +91,7 @@ class LazyGroup(click.Group):
             click.echo(f"Error: {error}".replace("\n", "\n  "), err=True)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
-            kept = "; the pass is kept and the same command continues it"
-            click.echo(f"\nInterrupted{kept if ctx.invoked_subcommand == 'refresh' else ''}.", err=True)
+            click.echo(f"\nInterrupted{_KEPT.get(ctx.invoked_subcommand or '', '')}.", err=True)
             ctx.exit(INTERRUPTED)
 
 

@@ -18,7 +18,9 @@ In every layout a column `verifier` names the row's own verifier.
 
 from __future__ import annotations
 
+import ast
 import difflib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -27,6 +29,7 @@ from curriculum.errors import UsageError
 from curriculum.pool.columns import Fault, Path
 from curriculum.pool.identity import canonical
 from curriculum.pool.text import parse_json
+from verifiers.tool_calls import toolrl
 
 Layout = Literal["verl", "trl", "openrlhf", "native"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -165,20 +168,27 @@ def answer_after(truth: object, mark: str | None) -> object:
     return answer.strip() if found else Fault(f"no {mark!r} stands in it")
 
 
-def reference_of(truth: object, verifier: str) -> dict[str, Any] | None:
+def reference_of(truth: object, verifier: str, system_prompt: str = "") -> dict[str, Any] | None:
     """What a trainer's ground truth becomes; None when it is missing: null, blank or empty.
 
     An object, or the JSON text of one that is not empty, is taken as it is. For `unit_tests` and
     `tool_calls` a list, or the JSON text of one, becomes {"tests": …} or {"calls": …}; a list for another
     verifier names several accepted answers, {"answers": […]}, but the text "[1, 2]" is one answer. All
-    else becomes {"answer": …}: text as it is, numbers and booleans as JSON writes them.
+    else becomes {"answer": …}: text as it is, numbers and booleans as JSON writes them. For `tool_calls` the
+    text of a response as ToolRL keeps it becomes its calls, with the tools of the system prompt. For
+    `unit_tests` text, alone or in the list, is code that asserts (HumanEval, MBPP).
+
+    Raises:
+        ValueError: the tools of the system prompt cannot be read.
     """
     if isinstance(truth, str):
+        if verifier == "tool_calls" and toolrl.is_response(truth):
+            return toolrl.reference(system_prompt, truth)
         return _reference_of_text(truth, verifier)
     if truth is None or isinstance(truth, dict):
         return truth or None
     if isinstance(truth, list) and verifier in _LISTS:
-        return {_LISTS[verifier]: truth} if truth else None
+        return _listed(truth, verifier) if truth else None
     if isinstance(truth, list):
         return {"answers": [_answer(item) for item in truth]} if truth else None
     return {"answer": _answer(truth)}
@@ -189,6 +199,13 @@ def _answer(truth: object) -> object:
     return canonical(truth) if isinstance(truth, int | float) else truth
 
 
+def _listed(items: list[Any], verifier: str) -> dict[str, Any]:
+    """Tests or wanted calls; a test given as text is code that asserts."""
+    if verifier == "unit_tests":
+        items = [{"kind": "assert", "code": item} if isinstance(item, str) else item for item in items]
+    return {_LISTS[verifier]: items}
+
+
 def _reference_of_text(text: str, verifier: str) -> dict[str, Any] | None:
     start = text.lstrip()[:1]
     if start == "{" or (start == "[" and verifier in _LISTS):
@@ -197,8 +214,31 @@ def _reference_of_text(text: str, verifier: str) -> dict[str, Any] | None:
         except (ValueError, RecursionError):
             value = None
         if value:
-            return value if isinstance(value, dict) else {_LISTS[verifier]: value}
+            return value if isinstance(value, dict) else _listed(value, verifier)
+    if start and verifier == "unit_tests":
+        return _listed([text], verifier)
     return {"answer": text} if start else None
+
+
+def with_entry_point(reference: dict[str, Any], entry_point: str, prompt: str) -> dict[str, Any]:
+    """A reference of `unit_tests` that is told what to call by a column of its own, as HumanEval's are.
+
+    Where the prompt is the head of that function, its imports and helpers are those of response and tests.
+    """
+    code = {"prelude": prompt, "setup": prompt} if _defines(prompt, entry_point) else {}
+    return {"entry_point": entry_point, **code, **reference}
+
+
+def _defines(prompt: str, name: str) -> bool:
+    if f"def {name}(" not in prompt:
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes in docstrings
+        try:
+            body = ast.parse(prompt).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return any(isinstance(part, ast.FunctionDef) and part.name == name for part in body)
 
 
 def ground_truth_of(reference: Mapping[str, Any], text: str, verifier: str) -> str:

@@ -29,7 +29,15 @@ from curriculum.pool.columns import Fault, chats, values
 from curriculum.pool.formats import BadRow, Loaded, SourceFile, load
 from curriculum.pool.identity import Messages, canonical, digest
 from curriculum.pool.judges import domain_names, verifier_names
-from curriculum.pool.layouts import Keys, Layout, ReadOptions, answer_after, find_keys, reference_of
+from curriculum.pool.layouts import (
+    Keys,
+    Layout,
+    ReadOptions,
+    answer_after,
+    find_keys,
+    reference_of,
+    with_entry_point,
+)
 from curriculum.pool.sources import resolve
 
 FRAME = pl.Schema(
@@ -170,11 +178,12 @@ def read_rows(part: Loaded, keys: Keys, options: ReadOptions) -> Rows:
     sources = values(part.rows, keys.domain) if keys.domain else nothing
     domains = domain_names(sources, options)
     own = values(part.rows, keys.verifier) if keys.verifier else nothing
+    called = values(part.rows, ("entry_point",)) if "entry_point" in part.columns else nothing
     verifiers = verifier_names(own, domains, options, where=part.file.path)
     rows = Rows()
     for i, (prompt, truth, verifier) in enumerate(zip(prompts, truths, verifiers, strict=True)):
         source = sources[i]
-        found = source if isinstance(source, Fault) else _hashed(prompt, truth, verifier)
+        found = source if isinstance(source, Fault) else _hashed(prompt, truth, verifier, called[i])
         if isinstance(found, Fault):
             rows.bad.append(BadRow(part.file.path, part.numbers[i], found.cause, part.unit))
             continue
@@ -190,20 +199,31 @@ def read_rows(part: Loaded, keys: Keys, options: ReadOptions) -> Rows:
     return rows
 
 
-def _hashed(prompt: Messages | Fault, truth: object, verifier: str) -> tuple[Messages, str, str] | Fault:
+def _hashed(
+    prompt: Messages | Fault, truth: object, verifier: str, called: object
+) -> tuple[Messages, str, str] | Fault:
     """The messages, the reference as canonical JSON and the prompt_id of a row."""
     if isinstance(prompt, Fault):
         return prompt
     if isinstance(truth, Fault):
         return Fault(f"the reference: {truth.cause}")
-    reference = reference_of(truth, verifier)
+    try:
+        reference = reference_of(truth, verifier, _said_by("system", prompt))
+    except ValueError as error:
+        return Fault(f"the reference: {error}")
     if reference is None:
         return Fault("the reference is missing")
+    if isinstance(called, str) and verifier == "unit_tests":
+        reference = with_entry_point(reference, called, _said_by("user", prompt))
     try:
         text = canonical(reference)
         return prompt, text, digest(prompt, verifier, text)
     except (TypeError, ValueError, RecursionError) as error:
         return Fault(f"the reference cannot be written as JSON: {error}")
+
+
+def _said_by(role: str, prompt: Messages) -> str:
+    return "\n".join([content for speaker, content in prompt if speaker == role])
 
 
 def frame_of(parts: Sequence[Rows], *, first_row: int = 0) -> pl.DataFrame:

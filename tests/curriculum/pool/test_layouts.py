@@ -86,7 +86,7 @@ def test_columns_that_do_not_fit_are_named(columns: str, options, what: str, do:
         ({"answer": "1", "tolerance": 0.1}, "boxed", {"answer": "1", "tolerance": 0.1}),
         ('[{"input": "1"}]', "unit_tests", {"tests": [{"input": "1"}]}),
         ([{"input": "1"}], "unit_tests", {"tests": [{"input": "1"}]}),
-        ("assert f(1) == 2", "unit_tests", {"answer": "assert f(1) == 2"}),
+        ("assert f(1) == 2", "unit_tests", {"tests": [{"kind": "assert", "code": "assert f(1) == 2"}]}),
         ('[{"name": "f"}]', "tool_calls", {"calls": [{"name": "f"}]}),
         ('[{"name": "f"', "tool_calls", {"answer": '[{"name": "f"'}),
         ("[1]", "my.module:Mine", {"answer": "[1]"}),

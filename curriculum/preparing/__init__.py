@@ -1,0 +1,1 @@
+"""The rooms of `curriculum prepare`; its story is `curriculum.prepare`."""
