@@ -128,15 +128,34 @@ class SelectionConfig(Section):
     trainer_group_size: int = Field(default=8, ge=2)
     truncated: Literal["wrong", "excluded"] = "wrong"
     tol: float = Field(default=1e-6, ge=0.0)
-    hard_reserve: float = Field(default=0.05, ge=0.0, lt=1.0)
     min_p_mixed: float = Field(default=0.5, ge=0.0, le=1.0)
     band: tuple[Share, Share] = (0.2, 0.8)
     learnable_share: PositiveShare = 0.9
     hard_share: PositiveShare = 0.5
     min_size: int | None = Field(default=None, ge=1)
     max_size: int | None = Field(default=None, ge=1)
-    cap_quantile: float = Field(default=0.9, gt=0.0, lt=1.0)
+    hard_reserve: float = Field(default=0.05, ge=0.0, lt=1.0)
     retest: Share = 0.1
+    cap_quantile: float = Field(default=0.9, gt=0.0, lt=1.0)
+    trainer_window: int | None = Field(default=None, ge=2)
+    """Tokens of prompt and response together that the trainer takes."""
+    quotas: dict[str, PositiveShare] = Field(default_factory=dict)
+    """Domain to its largest share of the set."""
+
+    @field_validator("band")
+    @classmethod
+    def _lower_first(cls, band: tuple[float, float]) -> tuple[float, float]:
+        if band[0] > band[1]:
+            raise ValueError("the lower pass rate comes first")
+        return band
+
+    @field_validator("max_size")
+    @classmethod
+    def _not_below_the_floor(cls, size: int | None, info: ValidationInfo) -> int | None:
+        least = info.data.get("min_size")
+        if size is not None and least is not None and size < least:
+            raise ValueError(f"the ceiling is below min_size, {least}")
+        return size
 
 
 class PrepareConfig(Section):

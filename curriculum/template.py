@@ -88,15 +88,20 @@ rule = "varied"                   # varied | posterior | band | learnability | h
 trainer_group_size = 8            # rollouts per prompt in training; may differ from sampling.n
 truncated = "wrong"               # wrong | excluded: what the trainer does with responses cut off
 tol = 1e-6                        # correctness closer together than this does not differ
-hard_reserve = 0.05               # share of the set given to prompts that were never solved
 min_p_mixed = 0.5                 # posterior: least chance that a fresh group is mixed
 band = [0.2, 0.8]                 # band: lowest and highest pass rate
 learnable_share = 0.9             # learnability: the best prompts that hold this share of the pool's p(1-p)
 hard_share = 0.5                  # hard_first: this share of the prompts that vary, the hardest first
 # min_size = 1000                 # fill the set up to this many with prompts that vary outside the rule
 # max_size = 20000                # the set has no more prompts than this
-cap_quantile = 0.9                # length caps let this share of the rollouts of a domain finish
+hard_reserve = 0.05               # share of the set given to prompts that were never solved
 retest = 0.1                      # chance that a dropped prompt is marked for another test
+cap_quantile = 0.9                # length caps let this share of the rollouts of a domain finish
+# trainer_window = 8192           # tokens of prompt and response that the trainer takes; prompts that leave
+#                                 # less than their domain's cap are dropped
+
+[selection.quotas]  # domain -> the largest share of the set that it may have
+# "openai/gsm8k" = 0.5
 
 [prepare]  # `curriculum prepare`: what it looks for in a raw pool, and what it holds back
 against = []                      # pools whose prompts, and near duplicates of them, are left out
