@@ -186,6 +186,30 @@ RULE_TABLE = _schema(
 """One row per rule of pipelines.policies.RULES, in that order."""
 
 
+ANSWERS = _schema(
+    {
+        "prompt_id": pl.String,
+        "pass_id": pl.String,
+        "answer": pl.String,  # equal in meaning where equal in text; null: rollouts that gave none
+        "accepted": pl.Boolean,  # the reference accepts it
+        "rollouts": pl.Int64,  # judged rollouts of the pass that gave it
+    }
+)
+"""The answers to prompts in doubt: one row per prompt, pass and answer."""
+
+SUSPECTS = _schema(
+    {
+        "prompt_id": pl.String,
+        "answer": pl.String,  # what most rollouts answer; the reference does not accept it
+        "agreeing": pl.Int64,  # rollouts that do
+        "rollouts": pl.Int64,  # judged rollouts
+        "passes": pl.Int64,  # that these are from, one per checkpoint
+        "posterior": pl.Float64,  # chance that no other answer is likelier
+    }
+)
+"""One row per prompt whose reference is in doubt, sorted by prompt_id."""
+
+
 class SchemaError(ValueError):
     """A frame does not have the schema it must have."""
 

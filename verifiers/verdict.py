@@ -80,3 +80,19 @@ class Verifier(Protocol):
     def verify(self, response: str, reference: Mapping[str, Any]) -> Verdict:
         """The verdict on `response`; an unusable `reference` gives `verifier_error`."""
         ...
+
+
+@runtime_checkable
+class AnswerVerifier(Verifier, Protocol):
+    """A verifier that takes one answer out of a response and compares it with the reference's own.
+
+    With it can be told whether responses that are all wrong agree with each other.
+    """
+
+    def answer(self, response: str, reference: Mapping[str, Any]) -> str | None:
+        """The answer that `verify` would compare; None where it finds none. Never raises."""
+        ...
+
+    def with_answer(self, reference: Mapping[str, Any], answer: str) -> dict[str, Any]:
+        """The same reference, asking for `answer` and nothing else."""
+        ...

@@ -45,6 +45,18 @@ class BoxedVerifier:
             # A fault of this package says nothing about the response, and must not end a scoring pass.
             return verifier_error(f"internal fault on {_short(', '.join(found.answers))}: {error!r}")
 
+    def answer(self, response: str, reference: Mapping[str, Any]) -> str | None:
+        """The answer of `response` as written; None without one, or with a reference that cannot be used."""
+        try:
+            formats = read_reference(reference).formats
+        except BadReferenceError:
+            return None
+        return ", ".join(extract(response, formats).answers) or None
+
+    def with_answer(self, reference: Mapping[str, Any], answer: str) -> dict[str, Any]:
+        """The reference with its options, and `answer` as the only one accepted."""
+        return {key: value for key, value in reference.items() if key != "answers"} | {"answer": answer}
+
 
 def _judge(answers: tuple[str, ...], wanted: Reference) -> Verdict:
     """Several answers are right when each equals the reference, or when it lists them."""
