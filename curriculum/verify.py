@@ -25,6 +25,7 @@ from curriculum.pool.formats import BadRow, Loaded, load
 from curriculum.pool.identity import canonical
 from curriculum.pool.layouts import reference_of
 from curriculum.pool.sources import resolve
+from curriculum.scoring.judges import unsafe_instances
 from curriculum.verdict_file import check_suffix, write_verdicts
 from verifiers.registry import UnknownVerifierError, get
 from verifiers.shaping import RewardShape
@@ -50,6 +51,8 @@ class VerifyOptions:
     workers: int = 0
     """Processes; 0 takes one a core, at most sixteen."""
     deadline_s: float = 30.0
+    allow_unsafe: bool = False
+    """Run generated code even where no jail can be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,8 @@ class VerifyResult:
     seconds: float
     """Of judging, start of the workers included."""
     out: Path | None
+    sandbox: str | None
+    """The level of the jail that generated code ran in; None where none was run."""
 
     @property
     def per_second(self) -> float:
@@ -100,6 +105,7 @@ class VerifyResult:
             "seconds": round(self.seconds, 3),
             "verdicts_per_s": round(self.per_second, 1),
             "out": None if self.out is None else str(self.out),
+            "sandbox": self.sandbox,
         }
 
 
@@ -147,7 +153,9 @@ def verify_responses(
     if out is not None:
         kept = [(part.source.file.path, part.source.rows, part.kept) for part in parts if part.kept]
         write_verdicts(out, kept, verdicts)
-    return VerifyResult(len(items) + len(bad), len(items), _count(items, verdicts), tuple(bad), seconds, out)
+    counts = _count(items, verdicts)
+    jail = _sandbox(counts, allow_unsafe=options.allow_unsafe)
+    return VerifyResult(len(items) + len(bad), len(items), counts, tuple(bad), seconds, out, jail)
 
 
 def _rows(source: Loaded, options: VerifyOptions) -> _Rows:
@@ -243,7 +251,11 @@ def _judge(
     count = options.workers or min(os.cpu_count() or 1, MOST_WORKERS)
     try:
         with VerifierWorkers(
-            workers=count, rewards=RewardShape(), on_judged=take, deadline_s=options.deadline_s
+            workers=count,
+            rewards=RewardShape(),
+            on_judged=take,
+            deadline_s=options.deadline_s,
+            verifiers=unsafe_instances() if options.allow_unsafe else {},
         ) as workers:
             workers.submit(items)
             while pending := workers.pending:
@@ -255,6 +267,15 @@ def _judge(
             "the verifier workers cannot go on", where=str(error), do="mend the cause and run it again"
         ) from error
     return [verdicts[item.key] for item in items]
+
+
+def _sandbox(counts: Sequence[VerifierCount], *, allow_unsafe: bool) -> str | None:
+    """The jail's level, where solutions were run."""
+    if all(count.verifier != "unit_tests" for count in counts):
+        return None
+    from verifiers import sandbox
+
+    return sandbox.level(allow_unsafe=allow_unsafe).name
 
 
 def _count(items: Sequence[Item], verdicts: Sequence[Verdict]) -> tuple[VerifierCount, ...]:

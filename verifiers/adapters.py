@@ -15,19 +15,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib
-import importlib.util
 import inspect
 import json
 import math
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
-from verifiers.registry import UnknownVerifierError, get
+from verifiers.registry import get, load
 from verifiers.verdict import Verdict, Verifier, graded, verifier_error
 
 Form = Literal["plain", "trl", "verl"]
@@ -81,24 +76,10 @@ def find(target: str, *, data_source: str = "") -> Verifier:
         UnknownVerifierError: nothing is called that, or it cannot be loaded.
         AdapterError: it is a function of no known form.
     """
-    module, _, attribute = target.rpartition(":")
-    if not module:
+    if ":" not in target:
         return get(target)
-    # Importing and making a verifier runs other people's code, which may raise anything.
-    try:
-        found: Any = (
-            _module_of_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
-        )
-        for name in attribute.split("."):
-            found = getattr(found, name)
-        found = found() if isinstance(found, type) else found
-    except Exception as error:
-        raise UnknownVerifierError(f"cannot load {target}: {type(error).__name__}: {error}") from error
-    if isinstance(found, Verifier):
-        return found
-    if callable(found):
-        return adapt(found, data_source=data_source)
-    raise UnknownVerifierError(f"{target} is a {type(found).__name__}, neither a verifier nor a function")
+    found = load(target)
+    return found if isinstance(found, Verifier) else adapt(found, data_source=data_source)
 
 
 def adapt(function: RewardFunction, *, data_source: str = "") -> FunctionVerifier:
@@ -159,7 +140,7 @@ def _call_verl(
 ) -> object:
     extra = {"index": 0, "split": "audit", "question": str(reference.get("prompt", ""))}
     given = {
-        "data_source": data_source,
+        "data_source": str(reference.get("data_source") or data_source),
         "solution_str": response,
         "ground_truth": ground_truth(reference),
         "extra_info": {**extra, "reference": dict(reference)},
@@ -173,7 +154,7 @@ def _call_trl(
     """As chat messages if `completions` is annotated so; else as text, and as chat if text will not do."""
     annotation = str(inspect.signature(function).parameters["completions"].annotation).lower()
     row = dict.fromkeys(TRUTHS, ground_truth(reference)) | dict(reference)
-    row |= {"reference": dict(reference), "data_source": data_source}
+    row |= {"reference": dict(reference), "data_source": reference.get("data_source") or data_source}
     prompt = str(row.pop("prompt", ""))
     columns = {name: [value] for name, value in row.items()}
     text = columns | {"prompts": [prompt], "completions": [response]}
@@ -216,7 +197,7 @@ async def _wait(result: Awaitable[object]) -> object:
     return await result
 
 
-# ---- what comes back, and where functions come from
+# ---- what comes back
 
 
 def _verdict(result: Any) -> Verdict:
@@ -236,17 +217,3 @@ def _verdict(result: Any) -> Verdict:
     if not math.isfinite(score):
         return verifier_error(f"{said}, not a finite number")
     return graded(min(max(score, 0.0), 1.0), detail=said)
-
-
-def _module_of_file(path: Path) -> ModuleType:
-    """The module in a file that need not be on the import path; its folder is put there for its imports."""
-    path = path.resolve()
-    name = f"{path.stem}_py"  # its own, should there be a module called as the file
-    spec = importlib.util.spec_from_file_location(name, path)
-    if not path.is_file() or spec is None or spec.loader is None:
-        raise FileNotFoundError(f"there is no file {path}")
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

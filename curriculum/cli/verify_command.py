@@ -38,6 +38,7 @@ WRONGLY_ACCEPTED = 1
 @click.option("--reference-key", metavar="COLUMN", help="[default: reference, answer or ground_truth]")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the judged rows, .parquet or .jsonl.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: one a core, at most 16]")
+@click.option("--allow-unsafe-execution", is_flag=True, help="Run generated code even without a jail.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--audit", "auditing", is_flag=True, help="Audit --verifier; there is no FILE.")
 @click.option("--kind", type=click.Choice(KINDS), help="Audit: the battery.  [default: told by the name]")
@@ -62,6 +63,7 @@ def command(
     reference_key: str | None,
     out: Path | None,
     workers: int | None,
+    allow_unsafe_execution: bool,
     as_json: bool,
     auditing: bool,
     kind: Kind | None,
@@ -75,11 +77,11 @@ def command(
 
     A reference is the JSON text of an object, or a plain answer. Rows without a response or a reference
     are counted, named and left out. A column may be a field of a struct: reward_model.ground_truth.
+    A verifier is a registered one, or module:attribute or file.py:attribute, which may also be a function
+    f(response, truth), a TRL reward function or a verl compute_score.
 
-    --audit throws a battery of adversarial and of honest responses at a verifier: a registered one, or
-    module:attribute or file.py:attribute, which may also be a function f(response, truth), a TRL reward
-    function or a verl compute_score. It reports what is wrongly accepted, wrongly refused, raised, hung on
-    (twice --deadline) or answered differently when asked again.
+    --audit throws a battery of adversarial and of honest responses at a verifier. It reports what is wrongly
+    accepted, wrongly refused, raised, hung on (twice --deadline) or answered differently when asked again.
 
     An audit of unit tests runs the battery's programs through your function, with your rights if it does
     not jail them. They forge verdicts and destroy nothing; fork bombs, memory hogs and the like are left
@@ -93,12 +95,14 @@ def command(
     Example:
         curriculum verify responses.jsonl --verifier boxed
         curriculum verify rollouts.parquet --reference-key answer --out judged.parquet
+        curriculum verify rollouts.parquet --verifier rewards.py:compute_score
         curriculum verify --audit --verifier rewards.py:compute_score --kind boxed
     """
     if auditing:
-        if not verifier or file or response_key or reference_key or out:
+        if not verifier or file or response_key or reference_key or out or allow_unsafe_execution:
             raise click.UsageError(
-                "--audit needs a --verifier, and brings its own responses: no FILE, no keys, no --out"
+                "--audit needs a --verifier, and brings its own responses: no FILE, no keys, no --out; it "
+                "runs generated code as the verifier does"
             )
         asked = AuditOptions(
             verifier=verifier,
@@ -118,6 +122,7 @@ def command(
         response_key=response_key,
         reference_key=reference_key,
         workers=workers or 0,
+        allow_unsafe=allow_unsafe_execution,
     )
     with nullcontext() if as_json else _progress() as on_progress:
         result = verify_responses(file, options, out=out, on_progress=on_progress)
@@ -148,6 +153,8 @@ def render(result: VerifyResult) -> RenderableType:
         table.add_row(count.verifier, *cells, f"{sum(count.outcomes.values()):,}", mean)
     pace = f"{result.judged:,} verdicts in {duration(result.seconds)}, {result.per_second:,.0f} a second"
     lines = [Text(f"\n{pace}")]
+    if result.sandbox is not None:
+        lines.append(Text(f"sandbox: {result.sandbox}"))
     for count in result.verifiers:
         lines += [Text(f"{count.verifier}, {rows:,} rows: {cause}") for cause, rows in count.errors.items()]
     if result.bad_rows:

@@ -21,8 +21,15 @@ def worker_count(config: Config) -> int:
 
 def verifier_instances(config: Config) -> dict[str, Verifier]:
     """Verifiers that are not as the registry makes them."""
-    if not config.verification.allow_unsafe_execution:
-        return {}
+    return unsafe_instances() if config.verification.allow_unsafe_execution else {}
+
+
+def unsafe_instances() -> dict[str, Verifier]:
+    """The verifiers that run code, made to run it where no jail can be had."""
+    from verifiers.tool_calls import ToolCallsVerifier
     from verifiers.unit_tests import UnitTestsVerifier
 
-    return {"unit_tests": UnitTestsVerifier(allow_unsafe=True)}
+    return {
+        "tool_calls": ToolCallsVerifier(allow_unsafe=True),
+        "unit_tests": UnitTestsVerifier(allow_unsafe=True),
+    }

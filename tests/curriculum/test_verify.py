@@ -155,3 +155,27 @@ def test_the_command_reports_what_stands_in_the_way(responses: Path):
     ran = CliRunner().invoke(main, ["verify", str(responses)])
     assert ran.exit_code == 2
     assert ran.stderr.splitlines()[0] == "Error: no row names a verifier"
+
+
+def test_a_users_own_function_judges_a_file(responses: Path, tmp_path: Path):
+    rewards = tmp_path / "own_rewards_for_verify.py"
+    rewards.write_text(
+        "def score(solution_str, ground_truth):\n    return float(ground_truth in solution_str)\n"
+    )
+    result = verify_responses(str(responses), VerifyOptions(verifier=f"{rewards}:score", workers=1))
+    (own,) = result.verifiers
+    assert own.outcomes == {"correct": 1, "wrong": 2}
+    assert result.sandbox is None
+
+
+@pytest.mark.parametrize("flags", [[], ["--allow-unsafe-execution"]])
+def test_the_jail_of_generated_code_is_named(tmp_path: Path, flags: list[str]):
+    path = tmp_path / "programs.jsonl"
+    reference = {"entry_point": "f", "tests": [{"kind": "call", "args": [2], "expected": 4}]}
+    row = {"response": "```python\ndef f(x):\n    return x * x\n```", "reference": reference}
+    path.write_text(json.dumps(row) + "\n")
+    asked = ["verify", str(path), "--verifier", "unit_tests", "--workers", "1", "--json", *flags]
+    said = json.loads(CliRunner().invoke(main, asked, catch_exceptions=False).stdout)
+    assert said["sandbox"] in ("namespaces", "bubblewrap", "landlock", "unsafe" if flags else "none")
+    judged = said["verifiers"]["unit_tests"]["outcomes"]
+    assert judged == ({"verifier_error": 1} if said["sandbox"] == "none" else {"correct": 1})

@@ -67,7 +67,10 @@ def test_built_in_verifiers_keep_to_the_contract(name):
         ("worker_cases:Missing", "has no attribute 'Missing'"),
         ("worker_cases:RaisesOnImport", "OSError: the word list is missing"),
         ("worker_cases:HERE.x", "has no attribute"),
-        ("json:dumps", "is a function without name, version and verify()"),
+        ("json:dumps", "json.dumps(obj, skipkeys"),
+        ("json:dumps", "is no reward function: it needs a parameter `completions`"),
+        ("math:pi", "math:pi is a float: no function, and no verifier with name, version and verify()"),
+        ("no/such/file.py:f", "FileNotFoundError: there is no file"),
         (":", "cannot load :"),
     ],
 )
@@ -75,6 +78,26 @@ def test_a_miss_says_what_to_do(name, says):
     with pytest.raises(UnknownVerifierError) as miss:
         get(name)
     assert says in str(miss.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "correctness"),
+    [
+        ("def score(response, truth):\n    return response == truth\n", 1.0),
+        ("def score(completions, answer):\n    return [float(completions == answer)]\n", 1.0),
+        (
+            "def score(data_source, solution_str, ground_truth, extra_info):\n"
+            "    return {'score': 0.5 if data_source == 'gsm8k' else 0.0}\n",
+            0.5,
+        ),
+    ],
+    ids=["plain", "TRL", "verl"],
+)
+def test_a_reward_function_is_adapted(tmp_path, source, correctness):
+    (tmp_path / "own_rewards.py").write_text(source)
+    found = get(f"{tmp_path}/own_rewards.py:score")
+    assert found.verify("4", {"answer": "4", "data_source": "gsm8k"}).correctness == correctness
+    assert found.version != get("boxed").version
 
 
 def test_a_miss_is_not_remembered(tmp_path):
