@@ -97,7 +97,6 @@ Decision = pl.Enum(
         "keep_mixed",
         "keep_hard_reserve",
         "keep_unscored",
-        "keep_unscored",
         "drop_solved",
         "drop_unsolved",
         "drop_constant_partial",
@@ -110,7 +109,6 @@ Decision = pl.Enum(
         "drop_duplicate",
         "drop_contaminated",
         "drop_overlong_prompt",
-        "hold_sentinel",
         "hold_sentinel",
     ]
 )
