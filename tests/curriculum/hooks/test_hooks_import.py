@@ -23,6 +23,9 @@ HEAVY = {
     "pydantic",
 }
 
+OF_A_TRAINER = {"trl.py", "trl_callback.py"}
+"""Modules that the package does not import: they subclass what the trainer's own libraries have."""
+
 
 def test_importing_loads_nothing_heavy():
     code = f"import sys, curriculum.hooks; print(*sorted({HEAVY!r} & set(sys.modules)))"
@@ -55,7 +58,8 @@ def test_no_module_imports_anything_heavy_even_inside_a_function():
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert not {name.partition(".")[0] for name in names} & HEAVY, path.name
+            heavy = {name.partition(".")[0] for name in names} & HEAVY
+            assert not heavy or path.name in OF_A_TRAINER, path.name
             assert "curriculum.manifest" not in names
 
 
