@@ -15,6 +15,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import polars as pl
 
@@ -22,8 +23,9 @@ from curriculum.checkpoints import Checkpoint, resolve_checkpoint
 from curriculum.config import Config, PrepareConfig
 from curriculum.errors import UsageError
 from curriculum.lock import locked
-from curriculum.manifest import Manifest
+from curriculum.manifest import Manifest, read_manifest
 from curriculum.plan import read_options, verifier_versions
+from curriculum.policy import Sources
 from curriculum.preparing.decide import Findings, decide
 from curriculum.preparing.duplicates import (
     DUPLICATES,
@@ -42,7 +44,8 @@ from curriculum.preparing.result import Prepared, prepared
 from curriculum.preparing.sentinel import held_out, wanted
 from curriculum.preparing.texts import read_texts, set_inputs
 from curriculum.preparing.work import Work, open_work, stage_key
-from curriculum.refresh import library_versions
+from curriculum.refresh import library_versions, refresh
+from curriculum.result import RefreshResult
 from curriculum.scoring.progress import View
 from curriculum.stores import open_store
 from pipelines.contamination import contamination
@@ -94,6 +97,24 @@ def prepare(
         published = publish(raw, decisions, found, manifest, config, work, store)
         work.tidy()
         return prepared(name, raw, decisions, found, where=published.where)
+
+
+def score_prepared(config: Config, done: Prepared, sources: Sources, view: View) -> RefreshResult:
+    """Refreshes from a set that `prepare` has published in a folder: the prompts worth training on, of the
+    clean ones.
+
+    Raises:
+        UsageError, EngineError, NothingError: see `curriculum.refresh.refresh`.
+    """
+    folder = Path(done.where or "")
+    shards = tuple(str(folder / shard.name) for shard in read_manifest(folder).tables["train"])
+    moved = {} if config.output.layout == "same" else {"layout": config.output.layout, **_UNNAMED}
+    pool = config.pool.model_copy(update={"sources": shards, **moved})
+    return refresh(config.model_copy(update={"pool": pool}), sources, view)
+
+
+_UNNAMED = dict.fromkeys(("prompt_key", "reference_key", "domain_key", "answer_after"))
+"""A set in another layout than its pool has prompt, reference and domain where that layout has them."""
 
 
 def _sources(config: Config) -> tuple[str, ...]:

@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from curriculum.config import load_config
-from curriculum.prepare import prepare
-from curriculum.preparing.result import render_prepared
+from curriculum.errors import UsageError
+from curriculum.policy import Sources
+from curriculum.prepare import prepare, score_prepared
+from curriculum.preparing.result import Prepared, render_prepared
+from curriculum.result import RefreshResult
 from curriculum.stores import is_url
+from curriculum.summary import render_summary
 from curriculum.view import make_view
 
 
@@ -40,7 +44,7 @@ from curriculum.view import make_view
 @click.option(
     "--evaluation-key", metavar="COLUMN", help="Column of the prompts of --against and --evaluation."
 )
-@click.option("--ckpt", metavar="NAME", help="Checkpoint to measure prompts with.")
+@click.option("--ckpt", metavar="NAME", help="Checkpoint to measure prompts and score the clean ones with.")
 @click.option("--tokenizer", type=click.Path(path_type=Path), help="Tokenizer to measure prompts with.")
 @click.option("--max-prompt-tokens", type=int, help="Leave out longer prompts.")
 @click.option("--sentinel", type=float, help="Share of the clean prompts to hold out; from 1 on, a number.")
@@ -64,7 +68,8 @@ def command(
     """Clean the prompts of RAW (files, globs, folders or datasets) and publish them.
 
     Duplicates, prompts of evaluation sets, references that their own verifier refuses and prompts that are
-    too long are left out, each with its reason in decisions.parquet.
+    too long are left out, each with its reason in decisions.parquet. With --ckpt the clean prompts are then
+    scored as by `curriculum refresh`.
 
     \b
     Example:
@@ -74,12 +79,26 @@ def command(
     """
     target = out if out is not None and is_url(out) else None
     settings = load_config(config, _overrides(raw, flags) | {"output.dir": None if target else out})
+    if target and ckpt and not dry_run:
+        raise UsageError(
+            "scoring reads the prepared set, which is not on this machine",
+            where=target,
+            do="name a folder with --out, or prepare without --ckpt (--tokenizer measures prompts, too)",
+        )
+    scored: RefreshResult | None = None
     with make_view(json=as_json) as view:
         done = prepare(settings, view, out=target, ckpt=ckpt, dry_run=dry_run, restart=not resume)
+        if ckpt and not dry_run:
+            scored = score_prepared(settings, done, Sources(checkpoint=ckpt), view)
     if as_json:
-        click.echo(json.dumps(done.to_json(), ensure_ascii=False))
+        refreshed = {"refresh": scored.to_json()} if scored else {}
+        click.echo(json.dumps(done.to_json() | refreshed, ensure_ascii=False))
     else:
-        Console(highlight=False).print(render_prepared(done))
+        Console(highlight=False).print(*_shown(done, scored), sep="\n\n")
+
+
+def _shown(done: Prepared, scored: RefreshResult | None) -> list[RenderableType]:
+    return [render_prepared(done), *([render_summary(scored)] if scored else [])]
 
 
 def _overrides(raw: tuple[str, ...], flags: dict[str, Any]) -> dict[str, Any]:

@@ -79,11 +79,12 @@ def read_raw(
     inputs = [(source.title, fingerprint(source)) for source in sources]
     key = stage_key(_VERSION, inputs, asdict(replace(options, skip_bad_rows=False)))
     folder = work.folder("raw", key, lambda into: _read(sources, options, part_bytes, into))
-    raw = _open(folder, key)
-    stop_at([_bad_row(row) for row in raw.unreadable.iter_rows()], options)
-    if not raw.rows:
+    unreadable = pl.read_parquet(folder / "unreadable.parquet")
+    stop_at([_bad_row(row) for row in unreadable.iter_rows()], options)
+    about = json.loads((folder / "raw.json").read_text(encoding="utf-8"))
+    if not about["parts"]:
         raise UsageError("the pool is empty", where=", ".join(names), do="name a source that has rows")
-    return raw
+    return _open(folder, key, about, unreadable)
 
 
 def _read(sources: Sequence[Source], options: ReadOptions, part_bytes: float, into: Path) -> None:
@@ -131,12 +132,10 @@ def _schema(schemas: dict[str, list[pa.Schema]], records: set[str]) -> pa.Schema
     return agree(tables)
 
 
-def _open(folder: Path, key: str) -> Raw:
-    about = json.loads((folder / "raw.json").read_text(encoding="utf-8"))
+def _open(folder: Path, key: str, about: dict[str, Any], unreadable: pl.DataFrame) -> Raw:
     paths = [folder / f"frame-{part:05d}.parquet" for part in range(about["parts"])]
     wanted = ["row", "prompt_id", "verifier", "domain"]
-    frames = [pl.read_parquet(path, columns=wanted) for path in paths]
-    index = pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
+    index = pl.concat([pl.read_parquet(path, columns=wanted) for path in paths])
     return Raw(
         folder=folder,
         key=key,
@@ -147,13 +146,11 @@ def _open(folder: Path, key: str) -> Raw:
         bytes=about["bytes"],
         schema=pq.read_schema(folder / "schema.parquet"),
         index=index,
-        unreadable=pl.read_parquet(folder / "unreadable.parquet"),
+        unreadable=unreadable,
     )
 
 
-def _keys(about: dict[str, Any] | None) -> Keys:
-    if about is None:
-        raise UsageError("no row of the pool can be read", do="--skip-bad-rows needs at least one good row")
+def _keys(about: dict[str, Any]) -> Keys:
     domain, verifier = (tuple(about[name]) if about[name] else None for name in ("domain", "verifier"))
     return Keys(about["layout"], tuple(about["prompt"]), tuple(about["reference"]), domain, verifier)
 

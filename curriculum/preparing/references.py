@@ -30,7 +30,7 @@ from verifiers.shaping import RewardShape
 from verifiers.verdict import Verdict
 from verifiers.workers import Item, Judged, VerifierWorkers, WorkersError
 
-KEEP_EVERY_S = 5.0
+KEEP_EVERY_S = 2.0
 BATCH = 1024
 MAX_PENDING = 8192
 _VERSION = 1  # a change of what is asked of a reference makes another key
