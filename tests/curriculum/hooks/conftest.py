@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from curriculum.hooks import CurriculumSampler, Evidence, Recipe, open_published
+
+EIGHT = Recipe(batch_size=8)
+opened = cache(open_published)
 
 
 def prompt_id(number: int) -> str:
@@ -113,3 +120,45 @@ def ids_of() -> Callable[[list[int]], list[str]]:
 def small(tmp_path: Path) -> Written:
     """103 prompts of two domains, eleven of them hard reserve."""
     return write_set(tmp_path, "step_0-00000000", list(range(103)))
+
+
+def make_sampler(written: Written, recipe: Recipe = EIGHT, **more: Any) -> CurriculumSampler:
+    """A sampler that keeps no evidence."""
+    return CurriculumSampler(opened(written.folder), recipe, evidence=Evidence(None), **more)
+
+
+def endless_batches(run: CurriculumSampler) -> Iterator[tuple[int, list[str]]]:
+    """Numbers and ids of batches, epoch after epoch."""
+    while True:
+        for number, rows in run.numbered():
+            yield number, run.prompt_ids(rows)
+
+
+def train_steps(run: CurriculumSampler, steps: int, *, ahead: int = 0) -> list[list[str]]:
+    """What a trainer trains in `steps` steps whose loader fetches `ahead` batches early."""
+    source, queue, trained = endless_batches(run), [], []
+    for _ in range(steps):
+        while len(queue) <= ahead:
+            queue.append(next(source))
+        number, ids = queue.pop(0)
+        run.trained(number)
+        trained.append(ids)
+    return trained
+
+
+@pytest.fixture(scope="session")
+def make() -> Callable[..., CurriculumSampler]:
+    """Makes a sampler; see `make_sampler`."""
+    return make_sampler
+
+
+@pytest.fixture(scope="session")
+def endless() -> Callable[..., Iterator[tuple[int, list[str]]]]:
+    """Draws for ever; see `endless_batches`."""
+    return endless_batches
+
+
+@pytest.fixture(scope="session")
+def train() -> Callable[..., list[list[str]]]:
+    """Trains; see `train_steps`."""
+    return train_steps
