@@ -17,8 +17,9 @@ _TOOL = re.compile(
 
 
 def is_response(ground_truth: str) -> bool:
-    """Whether a ground truth is the text of a response in ToolRL's form."""
-    return "<tool_call>" in ground_truth or "<response>" in ground_truth
+    """Whether a ground truth is the text of a response in ToolRL's form, and no JSON."""
+    tagged = "<tool_call>" in ground_truth or "<response>" in ground_truth
+    return tagged and not ground_truth.lstrip().startswith(("{", "["))
 
 
 def reference(system_prompt: str, ground_truth: str) -> dict[str, Any]:
