@@ -19,7 +19,7 @@ from curriculum.errors import UsageError
 
 FILE_NAME = "curriculum.toml"
 
-Layout = Literal["verl", "trl", "openrlhf", "native"]
+Layout = Literal["verl", "trl", "openrlhf", "skyrl", "nemo_rl", "slime", "native"]
 
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -36,7 +36,7 @@ class PoolConfig(Section):
     """Where the prompts come from, and who judges them."""
 
     sources: tuple[str, ...] = ()
-    layout: Literal["auto", "verl", "trl", "openrlhf", "native"] = "auto"
+    layout: Layout | Literal["auto"] = "auto"
     prompt_key: str | None = None
     reference_key: str | None = None
     domain_key: str | None = None
@@ -180,7 +180,7 @@ class OutputConfig(Section):
     """Where the set goes and what it looks like."""
 
     dir: Path = Path("curriculum-out")
-    layout: Literal["same", "verl", "trl", "native"] = "same"
+    layout: Layout | Literal["same"] = "same"
     keep_text: bool = True
     shard_rows: int = Field(default=100_000, ge=1)
 

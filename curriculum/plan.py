@@ -21,6 +21,7 @@ from curriculum.evidence import newest_evidence
 from curriculum.policy import Policy, Sources, find_source, open_policy
 from curriculum.pool.layouts import ReadOptions
 from curriculum.pool.read import Pool, read_pool
+from curriculum.pool.write import check
 from curriculum.result import Forecast
 from curriculum.scoring.forecast import Evidence, expected_tokens, forecast, longest_first
 from curriculum.scoring.identity import PassIdentity, pass_identity
@@ -146,7 +147,9 @@ def _read(config: Config) -> Pool:
         raise UsageError(
             "no pool is named", where="pool.sources", do="set it in curriculum.toml, or add --pool FILE"
         )
-    return read_pool(config.pool.sources, read_options(config.pool))
+    pool = read_pool(config.pool.sources, read_options(config.pool))
+    check(pool, config.output.layout)
+    return pool
 
 
 def read_options(pool: PoolConfig) -> ReadOptions:

@@ -18,7 +18,7 @@ TEMPLATE = """\
 
 [pool]  # where the prompts come from, and who judges them
 sources = []                      # files, globs, save_to_disk folders or dataset names: ["data/*.parquet"]
-layout = "auto"                   # auto | verl | trl | openrlhf | native: the schema of the rows
+layout = "auto"                   # auto | verl | trl | openrlhf | skyrl | nemo_rl | slime | native: schema of the rows
 # prompt_key = "question"         # column of the prompt, where the layout's own name does not fit
 # reference_key = "solution"      # column of what a response is judged against, likewise
 # domain_key = "source"           # column of the domain, likewise; caps and reports are per domain
@@ -118,7 +118,7 @@ seed = 0                          # order of the set, and choice of what is held
 
 [output]
 dir = "curriculum-out"            # refreshes are published under refreshes/ here; LATEST names the newest
-layout = "same"                   # same | verl | trl | native: the schema of the shards
+layout = "same"                   # same (as the pool) or one of the layouts of a pool: schema of the shards
 keep_text = true                  # keep the text of the rollouts; false saves room, and ends re-judging
 shard_rows = 100000               # rows per shard, at most
 """

@@ -8,7 +8,10 @@ references, and ground truths back from references.
     native     prompt, reference             reference                    domain
     trl        prompt, and one of solution,  that one                     data_source, else domain
                answer, ground_truth, label
+    skyrl      prompt, reward_spec           reward_spec.ground_truth     data_source
+    slime      prompt, label, metadata       label                        data_source, else domain
     openrlhf   input, label                  label                        datasource
+    nemo_rl    input, output                 output                       domain
 
 The first that fits is taken. `prompt_key` stands in for the prompt's name, in recognising too;
 `reference_key` for the reference, and a pool whose reference is named so and fits nothing else is `trl`
@@ -31,29 +34,43 @@ from curriculum.pool.identity import canonical
 from curriculum.pool.text import parse_json
 from verifiers.tool_calls import toolrl
 
-Layout = Literal["verl", "trl", "openrlhf", "native"]
+Layout = Literal["verl", "trl", "openrlhf", "skyrl", "nemo_rl", "slime", "native"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
-_PROMPT: dict[Layout, str] = {"verl": "prompt", "native": "prompt", "trl": "prompt", "openrlhf": "input"}
+_PROMPT: dict[Layout, str] = {
+    **dict.fromkeys(LAYOUTS, "prompt"),
+    **dict.fromkeys(("openrlhf", "nemo_rl"), "input"),
+}
 _REFERENCES: dict[Layout, tuple[str, ...]] = {
     "verl": ("reward_model.ground_truth",),
     "native": ("reference",),
     "trl": ("solution", "answer", "ground_truth", "label"),
     "openrlhf": ("label",),
+    "skyrl": ("reward_spec.ground_truth",),
+    "nemo_rl": ("output",),
+    "slime": ("label",),
 }
 _DOMAINS: dict[Layout, tuple[str, ...]] = {
     "verl": ("data_source",),
     "native": ("domain",),
     "trl": ("data_source", "domain"),
     "openrlhf": ("datasource",),
+    "skyrl": ("data_source",),
+    "nemo_rl": ("domain",),
+    "slime": ("data_source", "domain"),
 }
 _MARKS: dict[Layout, tuple[str, ...]] = {
     "verl": ("reward_model",),
     "native": ("reference",),
+    "skyrl": ("reward_spec",),
+    "slime": ("metadata",),
     "trl": _REFERENCES["trl"],
     "openrlhf": _REFERENCES["openrlhf"],
+    "nemo_rl": _REFERENCES["nemo_rl"],
 }
-"""The columns that tell a layout, beside its prompt; in the order of trying."""
+"""The columns that tell a layout, beside its prompt and its reference; in the order of trying."""
+
+_STRUCTS = {"reward_model", "reward_spec"}
 
 _LISTS = {"unit_tests": "tests", "tool_calls": "calls"}
 """What a list, or the JSON text of one, means to a verifier."""
@@ -63,7 +80,7 @@ _LISTS = {"unit_tests": "tests", "tool_calls": "calls"}
 class ReadOptions:
     """How to read a pool; the defaults read what can be recognised."""
 
-    layout: Literal["auto", "verl", "trl", "openrlhf", "native"] = "auto"
+    layout: Literal["auto", "verl", "trl", "openrlhf", "skyrl", "nemo_rl", "slime", "native"] = "auto"
     prompt_key: str | None = None
     reference_key: str | None = None
     domain_key: str | None = None
@@ -90,10 +107,10 @@ class Keys:
 
     @property
     def replaced(self) -> set[str]:
-        """The columns that give way in a conversion: prompt, reference, domain, and verl's reward_model;
-        not a struct of which only a field was named as one of these."""
+        """The columns that give way in a conversion: prompt, reference, domain, and the struct of verl's and
+        SkyRL's references; not another struct of which only a field was named as one of these."""
         paths = (self.prompt, self.reference, self.domain)
-        return {path[0] for path in paths if path and (len(path) == 1 or path[0] == "reward_model")}
+        return {path[0] for path in paths if path and (len(path) == 1 or path[0] in _STRUCTS)}
 
     @property
     def customary(self) -> bool:
@@ -124,7 +141,8 @@ def find_keys(columns: Sequence[str], options: ReadOptions, *, where: str) -> Ke
 def _detect(columns: Sequence[str], options: ReadOptions, where: str) -> Layout:
     here = [layout for layout in _MARKS if _has(options.prompt_key or _PROMPT[layout], columns)]
     for layout in here:
-        if any(mark in columns for mark in _MARKS[layout]):
+        references = (_has(name, columns) for name in _REFERENCES[layout])
+        if any(mark in columns for mark in _MARKS[layout]) and any(references):
             return layout
     if options.reference_key and here:
         return "trl" if "trl" in here else "openrlhf"

@@ -13,10 +13,14 @@ was. Else prompt, reference and domain move to the layout's columns and all othe
                extra_info{split, index (the row in the pool)}
     trl        prompt, solution
     openrlhf   input, label, datasource   (a chat: set --data.apply_chat_template)
+    skyrl      data_source, prompt, reward_spec{method, ground_truth}, extra_info{split, index}
+    slime      prompt, label, metadata{prompt_id, domain}
+    nemo_rl    input (the text of the only message, of the user), output
     native     prompt, verifier, reference (JSON), domain
 
-Prompts are written as chats. A ground truth is the bare answer where reading it back gives the same
-reference, else the reference as JSON. `ability` and `extra_info` of the original row are kept.
+Prompts are written as chats but for nemo_rl. A ground truth is the bare answer where reading it back gives
+the same reference, else the reference as JSON. `ability`, `extra_info` and `metadata` of the original row are
+kept.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from typing import Any, Literal
 import polars as pl
 import pyarrow as pa
 
+from curriculum.errors import UsageError
 from curriculum.pool.arrow import in_one_piece, plain_table
 from curriculum.pool.layouts import Layout, ground_truth_of
 from curriculum.pool.read import Pool
@@ -44,13 +49,31 @@ EXTRA = pa.schema(_EXTRA)
 
 CHAT = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
 
-Target = Literal["same", "verl", "trl", "openrlhf", "native"]
+Target = Literal["same", "verl", "trl", "openrlhf", "skyrl", "nemo_rl", "slime", "native"]
 
 _ROWS = 10_000
 """Rows written at a time: plain types hold at most 2 GiB of text in one piece."""
 
-_YIELDING = {"ability", "extra_info"}
+_YIELDING = {"ability", "extra_info", "metadata"}
 """Made only where the original rows have no such column of their own."""
+
+
+def check(pool: Pool, layout: Target) -> None:
+    """Refuses, before anything is scored, a pool that cannot be written in `layout`.
+
+    Raises:
+        UsageError: a prompt has a form that the layout has no place for.
+    """
+    if layout != "nemo_rl" or pool.layout == layout:
+        return
+    messages = pl.col("prompt").list
+    single = (messages.len() == 1) & (messages.first().struct.field("role") == "user")
+    if (others := pool.frame.filter(~single)).height:
+        raise UsageError(
+            f"{others.height} prompts are not a single message of the user, which is all that nemo_rl holds",
+            where=f'output.layout = "nemo_rl"; row {others["row"][0]} is the first',
+            do='publish as "native", with a processor of your own in NeMo-RL, or leave these prompts out',
+        )
 
 
 def export(pool: Pool, chosen: pl.DataFrame, layout: Target) -> pa.Table:
@@ -109,9 +132,19 @@ def _columns(frame: pl.DataFrame, layout: Layout) -> dict[str, pa.Array[Any]]:
         return {"prompt": prompt, "solution": truth}
     if layout == "openrlhf":
         return {"input": prompt, "label": truth, "datasource": domain}
+    if layout == "slime":
+        metadata = frame.select(pl.struct("prompt_id", "domain").alias("metadata"))["metadata"]
+        kinds = pa.struct([("prompt_id", pa.string()), ("domain", pa.string())])
+        return {"prompt": prompt, "label": truth, "metadata": metadata.to_arrow().cast(kinds)}
+    if layout == "nemo_rl":
+        text = frame["prompt"].list.first().struct.field("content")
+        return {"input": text.to_arrow().cast(pa.string()), "output": truth}
     rule, train = (pa.array([text] * frame.height, pa.string()) for text in ("rule", "train"))
     model = pa.StructArray.from_arrays([rule, truth], names=["style", "ground_truth"])
     info = pa.StructArray.from_arrays([train, frame["row"].to_arrow()], names=["split", "index"])
+    if layout == "skyrl":
+        spec = pa.StructArray.from_arrays([rule, truth], names=["method", "ground_truth"])
+        return {"data_source": domain, "prompt": prompt, "reward_spec": spec, "extra_info": info}
     return {
         "data_source": domain,
         "prompt": prompt,

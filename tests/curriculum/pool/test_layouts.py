@@ -24,6 +24,10 @@ from curriculum.pool.layouts import ReadOptions, find_keys, ground_truth_of, ref
         ("prompt answer data_source domain", "trl", "answer", "data_source"),
         ("prompt label domain", "trl", "label", "domain"),
         ("input label datasource", "openrlhf", "label", "datasource"),
+        ("data_source prompt env_class reward_spec", "skyrl", "reward_spec.ground_truth", "data_source"),
+        ("prompt label metadata domain", "slime", "label", "domain"),
+        ("prompt solution metadata", "trl", "solution", None),
+        ("input output domain", "nemo_rl", "output", "domain"),
     ],
 )
 def test_layouts_are_recognised(columns: str, layout: str, reference: str, domain: str | None) -> None:

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from curriculum.errors import UsageError
 from curriculum.pool.layouts import LAYOUTS, ReadOptions
 from curriculum.pool.read import Pool, read_pool
-from curriculum.pool.write import EXTRA, export
+from curriculum.pool.write import EXTRA, check, export
 
 BOXED = ReadOptions(default_verifier="boxed")
 
@@ -31,6 +32,19 @@ ROWS: dict[str, list[dict]] = {
     "verl": VERL,
     "trl": [{"prompt": f"{i}+1=", "solution": str(i + 1), "note": i} for i in range(4)],
     "openrlhf": [{"input": f"{i}+1=", "label": str(i + 1), "note": i} for i in range(4)],
+    "skyrl": [
+        {
+            "prompt": [{"content": f"{i}+1=", "role": "user"}],
+            "env_class": "gsm8k",
+            "reward_spec": {"method": "rule", "ground_truth": str(i + 1)},
+            "note": i,
+        }
+        for i in range(4)
+    ],
+    "slime": [
+        {"prompt": f"{i}+1=", "label": str(i + 1), "metadata": {"rm": "math"}, "note": i} for i in range(4)
+    ],
+    "nemo_rl": [{"input": f"{i}+1=", "output": str(i + 1), "note": i} for i in range(4)],
     "native": [
         {
             "prompt": f"{i}+1=",
@@ -114,6 +128,39 @@ def test_verl_gets_what_its_reader_asks_for(tmp_path: Path) -> None:
         "reward_model": {"style": "rule", "ground_truth": "3"},
         "extra_info": {"split": "train", "index": 2},
     }
+
+
+def test_skyrl_and_slime_get_what_their_readers_ask_for(tmp_path: Path) -> None:
+    pool = read(tmp_path, ROWS["native"])
+    (row,) = export(pool, choose(pool, [2]), "skyrl").select(range(4)).to_pylist()
+    assert row == {
+        "data_source": "sums",
+        "prompt": [{"role": "user", "content": "2+1="}],
+        "reward_spec": {"method": "rule", "ground_truth": "3"},
+        "extra_info": {"split": "train", "index": 2},
+    }
+    (row,) = export(pool, choose(pool, [2]), "slime").select(range(3)).to_pylist()
+    assert row == {
+        "prompt": [{"role": "user", "content": "2+1="}],
+        "label": "3",
+        "metadata": {"prompt_id": pool.frame["prompt_id"][2], "domain": "sums"},
+    }
+
+
+def test_nemo_rl_gets_the_text_of_the_only_message(tmp_path: Path) -> None:
+    pool = read(tmp_path, ROWS["verl"])
+    check(pool, "nemo_rl")
+    (row,) = export(pool, choose(pool, [2]), "nemo_rl").select(["input", "output", "domain"]).to_pylist()
+    assert row == {"input": "2+1=", "output": "3", "domain": "sums"}
+
+
+def test_prompts_that_nemo_rl_has_no_place_for_are_refused_before_scoring(tmp_path: Path) -> None:
+    system = [{"role": "system", "content": "Add."}, {"role": "user", "content": "1+1="}]
+    pool = read(tmp_path, [*ROWS["trl"], {"prompt": system, "solution": "2", "note": 0}])
+    check(pool, "slime")
+    with pytest.raises(UsageError, match="1 prompts are not a single message") as error:
+        check(pool, "nemo_rl")
+    assert "row 4" in error.value.where
 
 
 def test_verls_own_extra_info_is_carried_to_other_layouts(tmp_path: Path) -> None:
