@@ -18,7 +18,7 @@ TEMPLATE = """\
 
 [pool]  # where the prompts come from, and who judges them
 sources = []                      # files, globs, save_to_disk folders or dataset names: ["data/*.parquet"]
-layout = "auto"                   # auto | verl | trl | openrlhf | skyrl | nemo_rl | slime | native: schema of the rows
+layout = "auto"                   # auto | verl | trl | openrlhf | skyrl | nemo_rl | slime | native
 # prompt_key = "question"         # column of the prompt, where the layout's own name does not fit
 # reference_key = "solution"      # column of what a response is judged against, likewise
 # domain_key = "source"           # column of the domain, likewise; caps and reports are per domain
