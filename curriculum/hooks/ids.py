@@ -105,6 +105,8 @@ class IdIndex:
         """The row of each id, -1 where there is none."""
         leading, trailing = np.ascontiguousarray(words[:, 0]), words[:, 1]
         found = self.find_leading(leading)
+        if not len(self):
+            return found
         other = np.flatnonzero((found >= 0) & (self.trailing[found] != trailing))
         for at in other.tolist():  # an id whose leading half is also that of another
             run = slice(*(np.searchsorted(self._sorted, leading[at], side=side) for side in _SIDES))

@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from curriculum.errors import UsageError
-from curriculum.hooks.ids import IdIndex, parse_column
+from curriculum.hooks.ids import IdIndex, Rows, parse_column
 from curriculum.hooks.manifest import Source, find_source
 
 Floats: TypeAlias = NDArray[np.float32]
@@ -46,9 +47,27 @@ class PublishedSet:
     domain: NDArray[np.uint16]  # an index into `domains`
     domains: tuple[str, ...]
     hard_reserve: NDArray[np.bool_]  # kept as likely to be solved, though no rollout was right
+    rows_digest: str = ""  # which rows these are, where they are not all of the published ones
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def identity(self) -> str:
+        """Names these rows: two sets of one identity have one order."""
+        return f"{self.source.manifest_hash}/{self.rows_digest}".rstrip("/")
+
+    def part(self, rows: Rows) -> PublishedSet:
+        """The rows `rows` as a set of their own, for a trainer that has only these; they are in order."""
+        if rows.size == len(self):
+            return self
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}
+        own: dict[str, Any] = {
+            name: column[rows] for name, column in columns.items() if isinstance(column, np.ndarray)
+        }
+        ids = IdIndex(self.ids.words(rows), where=str(self.source.folder))
+        digest = blake2b(rows.astype("<i8").tobytes(), digest_size=16).hexdigest()
+        return replace(self, **own, ids=ids, rows_digest=digest)
 
     @property
     def learnability(self) -> Floats:
@@ -97,6 +116,24 @@ def open_published(folder: Path) -> PublishedSet:
     )
 
 
+def name_only(source: Source) -> PublishedSet:
+    """The set without its prompts, for processes that write evidence and draw nothing."""
+    none = np.empty(0, dtype=np.float32)
+    return PublishedSet(
+        source=source,
+        ids=IdIndex(np.empty((0, 2), dtype=np.uint64), where=str(source.folder)),
+        weight=none,
+        pass_rate=none,
+        p_mixed=none,
+        alpha=none,
+        beta=none,
+        max_tokens=np.empty(0, dtype=np.int32),
+        domain=np.empty(0, dtype=np.uint16),
+        domains=(),
+        hard_reserve=np.empty(0, dtype=np.bool_),
+    )
+
+
 def _read(source: Source, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
     """The columns of a table, in order, from the files that the manifest names.
 
@@ -105,13 +142,13 @@ def _read(source: Source, table: str, columns: list[str]) -> Iterator[pa.RecordB
     repeated = [column for column in columns if column in ("domain", "decision")]
 
     def part(path: Path, metadata: pq.FileMetaData, groups: list[int]) -> list[pa.RecordBatch]:
-        with _refused(path), pq.ParquetFile(path, metadata=metadata, read_dictionary=repeated) as file:
+        with refused(path), pq.ParquetFile(path, metadata=metadata, read_dictionary=repeated) as file:
             return file.read_row_groups(groups, columns=columns).combine_chunks().to_batches()
 
     with ThreadPoolExecutor(_READERS) as readers:
         ahead: deque[Future[list[pa.RecordBatch]]] = deque()
         for path, rows in source.tables[table]:
-            with _refused(path):
+            with refused(path):
                 metadata = pq.read_metadata(path)
             if metadata.num_rows != rows:
                 raise UsageError(
@@ -128,7 +165,7 @@ def _read(source: Source, table: str, columns: list[str]) -> Iterator[pa.RecordB
 
 
 @contextmanager
-def _refused(path: Path) -> Iterator[None]:
+def refused(path: Path) -> Iterator[None]:
     """Turns a file that is missing or damaged into an error that says so."""
     try:
         yield

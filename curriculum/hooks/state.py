@@ -67,14 +67,21 @@ def save(published: PublishedSet, recipe: Recipe, epochs: list[Epoch]) -> dict[s
     current = next((epoch for epoch in reversed(epochs) if epoch.done.any() or epoch.before.size), epochs[0])
     return {
         "version": VERSION,
-        "manifest": published.source.manifest_hash,
-        "refresh_id": published.source.refresh_id,
-        "recipe": recipe.described(),
-        "generator": _GENERATOR,
+        **order_of(published, recipe),
         "epochs": [_epoch_state(epoch) for epoch in epochs],
         "epoch": current.epoch,
         "number": current.first + current.untrained_from(),
         "trained": _text(current.trained(published.ids).astype("<u8").tobytes()),
+    }
+
+
+def order_of(published: PublishedSet, recipe: Recipe) -> dict[str, Any]:
+    """What the order is a function of, for `is_exact`."""
+    return {
+        "manifest": published.identity,
+        "refresh_id": published.source.refresh_id,
+        "recipe": recipe.described(),
+        "generator": _GENERATOR,
     }
 
 
@@ -102,7 +109,7 @@ def damage() -> Iterator[None]:
 def is_exact(state: Mapping[str, Any], published: PublishedSet, recipe: Recipe) -> bool:
     """Whether the state's order is that of this set and recipe."""
     same_order = {**state["recipe"], "min_distinct": recipe.min_distinct} == recipe.described()
-    same_set = bool(state["manifest"] == published.source.manifest_hash)
+    same_set = bool(state["manifest"] == published.identity)
     return same_set and same_order and state["generator"] == _GENERATOR
 
 
