@@ -14,6 +14,8 @@ from curriculum.errors import NothingError, UsageError
 from curriculum.manifest import latest_refresh, read_manifest
 from curriculum.plan import read_options
 from curriculum.pool.read import read_pool
+from curriculum.prepare import score_prepared
+from curriculum.scoring.progress import SilentView
 
 UNCHECKED = {"prepare__check_references": False}
 POLICY = Path(__file__).resolve().parents[3] / "data_samples/tiny_policy/step_0"
@@ -172,3 +174,20 @@ def test_the_command_prints_a_summary_or_json(raw, tmp_path) -> None:
     told = json.loads(printed.stdout)
     assert (told["pool_rows"], told["sentinel_rows"]) == (36, 2)
     assert read_manifest(Path(told["where"])).counts["hold_sentinel"] == 2
+
+
+def test_the_clean_prompts_are_scored_from_the_published_set(recorded, tmp_path, prepared, table) -> None:
+    settings = recorded.config(tmp_path / "out", prepare__sentinel=6, **UNCHECKED)
+    done = prepared(settings)
+    scored = score_prepared(settings, done, recorded.sources, SilentView())
+    assert (done.set_rows, done.sentinel_rows, scored.pool_rows) == (54, 6, 54)
+    assert latest_refresh(tmp_path / "out") == scored.path
+    sampled = pl.read_parquet(scored.path / "groups.parquet")["prompt_id"]
+    assert sorted(sampled) == sorted(table(done, "train")["prompt_id"])
+
+
+def test_scoring_a_set_at_a_url_is_refused_before_it_begins(raw, tmp_path) -> None:
+    arguments = ["prepare", str(raw), "--verifier", "boxed", "--out", "memory://there", "--ckpt", "step_0"]
+    refused = CliRunner().invoke(cli.main, arguments)
+    assert refused.exit_code == 2
+    assert "not on this machine" in refused.stderr
