@@ -45,6 +45,8 @@ class PoolConfig(Section):
     default_domain: str = "default"
     verifiers: dict[str, str] = Field(default_factory=dict)
     skip_bad_rows: bool = False
+    reviewed: tuple[str, ...] = ()
+    """Files of verdicts on suspect references; see `curriculum.reviews`."""
     limit: int | None = Field(default=None, ge=1)
     """Take at most this many distinct prompts, spread evenly over the pool's order."""
 
@@ -139,6 +141,7 @@ class SelectionConfig(Section):
     cap_quantile: float = Field(default=0.9, gt=0.0, lt=1.0)
     trainer_window: int | None = Field(default=None, ge=2)
     """Tokens of prompt and response together that the trainer takes."""
+    suspect_posterior: Share = 0.95
     quotas: dict[str, PositiveShare] = Field(default_factory=dict)
     """Domain to its largest share of the set."""
 
@@ -235,7 +238,12 @@ def _read(path: Path) -> dict[str, Any]:
     _anchor(data, ("checkpoints", "root"), base)
     _anchor(data, ("output", "dir"), base)
     _anchor(data, ("prepare", "tokenizer"), base)
-    for name, key in (("pool", "sources"), ("prepare", "against"), ("prepare", "evaluations")):
+    for name, key in (
+        ("pool", "sources"),
+        ("pool", "reviewed"),
+        ("prepare", "against"),
+        ("prepare", "evaluations"),
+    ):
         section = data.get(name)
         if isinstance(section, dict) and isinstance(section.get(key), list):
             section[key] = [_anchored_source(source, base) for source in section[key]]

@@ -23,6 +23,7 @@ from curriculum.pool.layouts import ReadOptions
 from curriculum.pool.read import Pool, read_pool
 from curriculum.pool.write import check
 from curriculum.result import Forecast
+from curriculum.reviews import Reviews, apply_reviews, read_reviews
 from curriculum.scoring.forecast import Evidence, expected_tokens, forecast, longest_first
 from curriculum.scoring.identity import PassIdentity, pass_identity
 from curriculum.scoring.journal import judged_keys
@@ -42,6 +43,7 @@ class Plan:
     pool: Pool
     table: pl.DataFrame  # pipelines.schemas.POOL
     policy: Policy
+    reviews: Reviews
     visits: pl.DataFrame  # pipelines.observed.VISITS: what the pass knows of the trainer's rollouts
     observed: pl.DataFrame  # pipelines.observed.OBSERVED: planned prompts that these spare the pass
     identity: PassIdentity
@@ -75,12 +77,13 @@ def make_plan(config: Config, sources: Sources, *, restart: bool = False) -> Pla
         EngineError: the journal of the pass cannot be read.
     """
     source = find_source(config, sources)
-    pool = _read(config)
+    reviews = read_reviews(config.pool.reviewed)
+    pool = apply_reviews(_read(config), reviews)
     versions = verifier_versions(
         pool.frame["verifier"].unique(), allow_unsafe=config.verification.allow_unsafe_execution
     )
     policy = open_policy(config, source, pool, key=sources.key)
-    table = _table(pool, policy, config.pool.limit)
+    table = _table(pool, policy, config.pool.limit, reviews.dropped)
     identity = pass_identity(
         config, pool_hash=_sampled_hash(table), policy=policy.fingerprint, verifiers=versions
     )
@@ -99,6 +102,7 @@ def make_plan(config: Config, sources: Sources, *, restart: bool = False) -> Pla
         pool=pool,
         table=table,
         policy=policy,
+        reviews=reviews,
         visits=visits,
         observed=observed,
         identity=identity,
@@ -167,11 +171,12 @@ def read_options(pool: PoolConfig) -> ReadOptions:
     )
 
 
-def _table(pool: Pool, policy: Policy, limit: int | None) -> pl.DataFrame:
+def _table(pool: Pool, policy: Policy, limit: int | None, dropped: frozenset[str]) -> pl.DataFrame:
     """The pool as selection sees it: schema POOL.
 
-    A prompt needs room for one token of response. With `limit`, the sampled prompts are those of the
-    smallest prompt_id: a random choice, since the id is a hash, and the same one every time.
+    A prompt needs room for one token of response. Those that a review has dropped are not sampled. With
+    `limit`, the sampled prompts are those of the smallest prompt_id: a random choice, since the id is a hash,
+    and the same one every time.
     """
     known = policy.prompts.lengths if policy.prompts else [None] * pool.distinct.height
     lengths = pool.distinct.select("prompt_id", prompt_tokens=pl.Series(known, dtype=pl.Int32))
@@ -182,7 +187,8 @@ def _table(pool: Pool, policy: Policy, limit: int | None) -> pl.DataFrame:
         .join(lengths, on="prompt_id", how="left", maintain_order="left")
         .with_columns(overlong=overlong)
     )
-    fits = table.filter(first & ~pl.col("overlong")).sort("prompt_id")["row"]
+    wanted = first & ~pl.col("overlong") & ~pl.col("prompt_id").is_in(list(dropped))
+    fits = table.filter(wanted).sort("prompt_id")["row"]
     chosen = fits if limit is None else fits.head(limit)
     return table.with_columns(planned=pl.col("row").is_in(chosen.implode())).select(POOL.names())
 

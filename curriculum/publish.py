@@ -4,7 +4,7 @@ In: the plan, the rollouts, groups, decisions and caps of a finished pass. Out: 
 `refreshes/` that is complete when it has its name, and LATEST pointing to it.
 
     refreshes/<id>/train/shard-…  control/shard-…  rollouts/part-…
-    refreshes/<id>/decisions.parquet  groups.parquet  manifest.json
+    refreshes/<id>/decisions.parquet  groups.parquet  suspects.csv  manifest.json
 
 Every table is a function of the pass and the configuration: the same pass gives the same bytes.
 """
@@ -25,6 +25,8 @@ from curriculum.files import TEMPORARY, disk_errors, sync_folder
 from curriculum.manifest import REFRESHES, Manifest, point_latest, write_manifest
 from curriculum.plan import Plan
 from curriculum.pool.write import export
+from curriculum.reviews import FILE_NAME as SUSPECTS_FILE
+from curriculum.reviews import Reviews, review_table
 from curriculum.scoring.journal import read_journal
 from pipelines.arrow import to_arrow
 from pipelines.order import control_sample, shuffled
@@ -45,6 +47,7 @@ class Tables:
     decisions: pl.DataFrame  # DECISIONS
     caps: pl.DataFrame  # CAPS
     rules: pl.DataFrame  # RULE_TABLE
+    suspects: pl.DataFrame  # SUSPECTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +60,19 @@ class Published:
     control_rows: int
 
 
-def refresh_id(plan: Plan, attempt: int) -> str:
+def refresh_id(plan: Plan, suspects: pl.DataFrame, attempt: int) -> str:
     """`<checkpoint>-<8 hex digits>`: the same pass and selection give the same id.
 
-    A restarted pass may differ in its rollouts, so its attempt is part of the id; so is what was observed.
+    A restarted pass may differ in its rollouts, so its attempt is part of the id; so is what was observed,
+    which references are in doubt, and what a review said of them.
     """
     what = f"{plan.identity.pass_id}/{plan.pool.content_hash}/{plan.config.selection.model_dump_json()}"
     what += f"/{plan.config.output.model_dump_json(exclude={'dir'})}/{attempt}"
     if not plan.observed.is_empty():
         what += f"/{plan.observed.rows()}"
+    if plan.reviews != Reviews() or not suspects.is_empty():
+        reviewed = (sorted(plan.reviews.accepted), sorted(plan.reviews.dropped), sorted(plan.reviews.fixed))
+        what += f"/{suspects.rows()}{reviewed}"
     return f"{plan.policy.name}-{blake2b(what.encode(), digest_size=4).hexdigest()}"
 
 
@@ -125,6 +132,8 @@ def _write_aside(
         "decisions": [_one(aside, "decisions", to_arrow(tables.decisions, DECISIONS))],
         "groups": [_one(aside, "groups", to_arrow(tables.groups, GROUPS))],
     }
+    if not tables.suspects.is_empty():
+        review_table(tables.suspects, plan.pool).write_csv(aside / SUSPECTS_FILE)
     manifest = replace(manifest, tables=shards)
     write_manifest(aside, manifest)
     aside.rename(refreshes / manifest.refresh_id)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
+from curriculum.agreement import answers_in_doubt
 from curriculum.config import Config
 from curriculum.lock import locked
 from curriculum.manifest import Manifest
@@ -30,6 +31,7 @@ from pipelines.groups import NEEDED, GroupRule, group_statistics
 from pipelines.policies import SelectionPolicy
 from pipelines.select import compare_rules, decide
 from pipelines.summary import decision_counts, signal_ratios, size_of_set
+from pipelines.suspects import SuspectRule, doubts, suspects
 
 
 def plan_only(config: Config, sources: Sources, view: View) -> Forecast:
@@ -59,7 +61,7 @@ def refresh(config: Config, sources: Sources, view: View, *, restart: bool = Fal
         run = asyncio.run(score(plan, view))
         view.stage("selecting and publishing")
         tables = tables_of(plan)
-        manifest = _manifest(plan, tables, run, refresh_id(plan, attempt))
+        manifest = _manifest(plan, tables, run, refresh_id(plan, tables.suspects, attempt))
         published = publish(plan, tables, manifest)
         return _result(plan, tables, run, published)
 
@@ -82,13 +84,25 @@ def tables_of(plan: Plan) -> Tables:
         window=selection.trainer_window,
     )
     policy = _selection_policy(plan)
+    suspected = _suspects(plan, groups)
+    doubted = doubts(suspected, plan.reviews.dropped)
     return Tables(
         rollouts=rollouts,
         groups=groups,
-        decisions=decide(pool, groups, caps, policy),
+        decisions=decide(pool, groups, caps, policy, doubted),
         caps=caps,
-        rules=compare_rules(pool, groups, caps, policy),
+        rules=compare_rules(pool, groups, caps, policy, doubted),
+        suspects=suspected,
     )
+
+
+def _suspects(plan: Plan, groups: pl.DataFrame) -> pl.DataFrame:
+    """Prompts whose reference is in doubt, without those that a person has accepted."""
+    prompts = plan.pool.distinct.select("prompt_id", "verifier", "reference")
+    answers = answers_in_doubt(groups, prompts, plan.journal, plan.config.output.dir, plan.identity.pass_id)
+    rule = SuspectRule(min_posterior=plan.config.selection.suspect_posterior)
+    accepted = list(plan.reviews.accepted)
+    return suspects(answers, rule).filter(~pl.col("prompt_id").is_in(accepted))
 
 
 def _selection_policy(plan: Plan) -> SelectionPolicy:
@@ -185,6 +199,7 @@ def _result(plan: Plan, tables: Tables, run: ScoringRun, published: Published) -
         decisions=decision_counts(tables.decisions).rename({"rows": "prompts"}).to_dicts(),
         caps=tables.caps.to_dicts(),
         rules=tables.rules.to_dicts(),
+        suspects=tables.suspects.height,
         short_of_floor=max((plan.config.selection.min_size or 0) - size_of_set(tables.decisions), 0),
         pool_rows=plan.pool.frame.height,
         set_rows=published.set_rows,

@@ -63,6 +63,7 @@ class RefreshResult:
     device: str  # "2 × NVIDIA H100", "cpu", "replay"
     sandbox: str | None  # jail level when unit tests ran
     rules: list[dict[str, Any]] = field(default_factory=list)  # rows of pipelines.schemas.RULE_TABLE
+    suspects: int = 0  # prompts whose reference is in doubt; suspects.csv has them
     short_of_floor: int = 0  # prompts that the set lacks of selection.min_size
     observed: Observed = Observed()
 

@@ -30,6 +30,10 @@ def render_summary(result: RefreshResult) -> RenderableType:
     facts["set"] = (
         f"{result.set_rows:,} of {result.pool_rows:,} prompts; {result.control_rows:,} at random as control"
     )
+    if result.suspects:
+        facts["references"] = (
+            f"{result.suspects:,} in doubt: give each a verdict in suspects.csv, see --reviewed"
+        )
     if result.short_of_floor:
         facts["floor"] = (
             f"{result.short_of_floor:,} prompts short of selection.min_size: no other prompt varies, "

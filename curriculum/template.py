@@ -26,6 +26,7 @@ layout = "auto"                   # auto | verl | trl | openrlhf | skyrl | nemo_
 # default_verifier = "boxed"      # boxed | unit_tests | tool_calls | module.path:Class, for rows without one
 default_domain = "default"        # domain of rows that name none
 skip_bad_rows = false             # true: count rows that cannot be read and go on; false: stop at the first
+reviewed = []                     # suspects.csv of earlier refreshes, with verdicts: accept | fix | drop
 # limit = 1000                    # take at most this many distinct prompts, spread evenly over the pool
 
 [pool.verifiers]  # data_source -> verifier, for rows without a verifier of their own
@@ -99,6 +100,7 @@ retest = 0.1                      # chance that a dropped prompt is marked for a
 cap_quantile = 0.9                # length caps let this share of the rollouts of a domain finish
 # trainer_window = 8192           # tokens of prompt and response that the trainer takes; prompts that leave
 #                                 # less than their domain's cap are dropped
+suspect_posterior = 0.95          # how sure an answer must be a policy's favourite to doubt the reference
 
 [selection.quotas]  # domain -> the largest share of the set that it may have
 # "openai/gsm8k" = 0.5

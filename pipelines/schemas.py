@@ -207,6 +207,9 @@ SUSPECTS = _schema(
 )
 """One row per prompt whose reference is in doubt, sorted by prompt_id."""
 
+DOUBTS = _schema({"prompt_id": pl.String, "doubt": pl.String})
+"""Prompts to be set aside for their reference, each with the reason, a sentence."""
+
 
 class SchemaError(ValueError):
     """A frame does not have the schema it must have."""

@@ -19,7 +19,7 @@ from pipelines.compose import SCORED, compose
 from pipelines.groups import TOL
 from pipelines.order import drawn
 from pipelines.policies import RULES, SelectionPolicy
-from pipelines.schemas import CAPS, DECISIONS, GROUPS, POOL, RULE_TABLE, Decision, require
+from pipelines.schemas import CAPS, DECISIONS, DOUBTS, GROUPS, POOL, RULE_TABLE, Decision, require
 
 _OF_GROUPS = (
     *("prompt_id", "rollouts", "n", "s", "partial", "truncated", "verifier_error", "aborted"),
@@ -42,6 +42,7 @@ def decide(
     groups: pl.LazyFrame | pl.DataFrame,
     caps: pl.LazyFrame | pl.DataFrame,
     policy: SelectionPolicy,
+    doubts: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """The decision on every row of `pool`: schema DECISIONS, sorted by row.
 
@@ -50,12 +51,13 @@ def decide(
         groups: schema GROUPS, one row per scored prompt.
         caps: schema CAPS, one row per domain.
         policy: rule and thresholds.
+        doubts: schema DOUBTS, prompts whose reference is in doubt, if any are.
 
     Raises:
         SchemaError: a column is missing or of another type, or a prompt_id is not a hash.
         polars.exceptions.ComputeError: `groups` repeats a prompt or `caps` a domain.
     """
-    joined = _joined(pool, groups, caps, policy)
+    joined = _joined(pool, groups, caps, policy, doubts)
     decided = joined.join(compose(_scored(joined), policy), on="row", how="left", validate="1:1").sort("row")
     fates = [*_unscored_fates(policy), *_scored_fates(policy)]
     decided = decided.with_columns(
@@ -70,12 +72,13 @@ def compare_rules(
     groups: pl.LazyFrame | pl.DataFrame,
     caps: pl.LazyFrame | pl.DataFrame,
     policy: SelectionPolicy,
+    doubts: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """What every rule would make of the same pool, all else as in `policy`: schema RULE_TABLE.
 
     Args and errors are those of `decide`.
     """
-    scored = _scored(_joined(pool, groups, caps, policy))
+    scored = _scored(_joined(pool, groups, caps, policy, doubts))
     in_set = pl.col("part").is_in(["rule", "filler", "reserve"])
     # Sorted, so that the sums are the same to the last bit whatever the order.
     chances, of_all = pl.col("p_mixed").sort(), scored["p_mixed"].sort().sum()
@@ -96,9 +99,16 @@ def _joined(
     groups: pl.LazyFrame | pl.DataFrame,
     caps: pl.LazyFrame | pl.DataFrame,
     policy: SelectionPolicy,
+    doubts: pl.DataFrame | None,
 ) -> pl.DataFrame:
     """Every row of the pool with what is known of it, and whether it is `scored`."""
-    for frame, schema, table in ((pool, POOL, "pool"), (groups, GROUPS, "groups"), (caps, CAPS, "caps")):
+    doubts = pl.DataFrame(schema=DOUBTS) if doubts is None else doubts
+    for frame, schema, table in (
+        (pool, POOL, "pool"),
+        (groups, GROUPS, "groups"),
+        (caps, CAPS, "caps"),
+        (doubts, DOUBTS, "doubts"),
+    ):
         require(frame, schema, table=table)
     limits = caps.lazy().select("domain", "cap", "prompt_cap")
     unscored = pl.any_horizontal(fate.holds.fill_null(value=False) for fate in _unscored_fates(policy))
@@ -108,6 +118,7 @@ def _joined(
         .with_columns(first_row=dedupe.first_row())
         .join(groups.lazy().select(_OF_GROUPS), on="prompt_id", how="left", validate="m:1")
         .join(limits, on="domain", how="left", validate="m:1", nulls_equal=True)
+        .join(doubts.lazy().select(DOUBTS.names()), on="prompt_id", how="left", validate="m:1")
         .with_columns(scored=~unscored, unsolved=~pl.col("varied") & (pl.col("mean") <= TOL))
         .collect()
     )
@@ -139,6 +150,7 @@ def _unscored_fates(policy: SelectionPolicy) -> list[Fate]:
         ),
         Fate("drop_overlong_prompt", pl.col("overlong"), overlong),
         Fate("drop_overlong_prompt", pl.col("prompt_tokens") > pl.col("prompt_cap"), crowded),
+        Fate("suspect_reference", pl.col("doubt").is_not_null(), pl.col("doubt")),
         Fate("defer_unlikely", n.is_null() & ~pl.col("planned"), pl.lit("not sampled this time")),
         Fate("defer_unscorable", n.is_null(), pl.lit("no rollouts")),
         Fate(

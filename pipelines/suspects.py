@@ -12,6 +12,7 @@ checkpoints count together.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -28,7 +29,7 @@ class SuspectRule:
     min_share: float = 0.5
     """Share of them that give the favourite answer, at least."""
     min_posterior: float = 0.95
-    """Chance that the favourite is likelier than the next best answer, at least."""
+    """Chance that the favourite is likelier than the next best answer; it must be more than this."""
 
     def __post_init__(self) -> None:
         if self.min_rollouts < 1:
@@ -76,8 +77,29 @@ def suspects(answers: pl.LazyFrame | pl.DataFrame, rule: SuspectRule) -> pl.Data
     chances = _chances(favourites.select("agreeing", "next_best").unique())
     return (
         favourites.join(chances, on=["agreeing", "next_best"])
-        .filter(pl.col("posterior") >= rule.min_posterior)
+        .filter(pl.col("posterior") > rule.min_posterior)
         .select(pl.col(name).cast(dtype) for name, dtype in SUSPECTS.items())
+        .sort("prompt_id")
+    )
+
+
+def doubts(found: pl.DataFrame, dropped: Iterable[str]) -> pl.DataFrame:
+    """Why each of these prompts is set aside, for `select.decide`: schema DOUBTS, sorted by prompt_id.
+
+    Args:
+        found: schema SUSPECTS.
+        dropped: prompts that a review has dropped.
+    """
+    agreement = pl.format(
+        "{} of {} rollouts answer {}, which the reference does not accept",
+        *("agreeing", "rollouts", pl.col("answer").str.slice(0, 60)),
+    )
+    reviewed = pl.DataFrame({"prompt_id": sorted(dropped)}, {"prompt_id": pl.String}).with_columns(
+        doubt=pl.lit("dropped by review")
+    )
+    return (
+        pl.concat([reviewed, found.select("prompt_id", doubt=agreement)])
+        .unique("prompt_id", keep="first", maintain_order=True)
         .sort("prompt_id")
     )
 
@@ -96,4 +118,5 @@ def favourite_chance(first: int, second: int) -> float:
     """P(p > 1/2) for p ~ Beta(first + 1, second + 1): as many heads as `first` or fewer in
     first + second + 1 tosses of a fair coin."""
     tosses = first + second + 1
-    return sum(math.comb(tosses, heads) for heads in range(first + 1)) / 2**tosses
+    favourable = sum(math.comb(tosses, heads) for heads in range(first + 1))
+    return favourable / (1 << tosses)

@@ -33,6 +33,7 @@ from curriculum.view import make_view
 @click.option("--key", default="prompt_id", show_default=True, help="Column that names a recording's prompt.")
 @click.option("--n", type=int, help="Rollouts per prompt.")
 @click.option("--seed", type=int, help="Seed of the pass.")
+@click.option("--reviewed", multiple=True, metavar="FILE", help="Verdicts on suspect references; repeatable.")
 @click.option("--limit", type=int, help="Sample at most this many prompts.")
 @click.option("--ignore-evidence", is_flag=True, help="Sample prompts that the trainer has observed, too.")
 @click.option("--dry-run", is_flag=True, help="Plan and forecast only.")
@@ -83,6 +84,7 @@ def _overrides(flags: dict[str, Any]) -> dict[str, Any]:
     return {
         "pool.sources": list(flags["pool"]) or None,
         "pool.limit": flags["limit"],
+        "pool.reviewed": list(flags["reviewed"]) or None,
         "pool.default_verifier": flags["verifier"],
         "pool.skip_bad_rows": flags["skip_bad_rows"],
         "checkpoints.root": flags["ckpt_root"],

@@ -66,7 +66,7 @@ def record_pass(
             pool_file.write(json.dumps(row) + "\n")
             for index in range(GROUP):
                 right = draw.random() < rate
-                text = f"so \\boxed{{{answer if right else answer + 1}}}"
+                text = f"so \\boxed{{{answer if right else answer + 1 + index}}}"
                 recorded = {"extra_info.index": i, "index": index, "text": text, "tokens": len(text)}
                 rollout_file.write(json.dumps(recorded) + "\n")
     return Recorded(pool, rollouts)
