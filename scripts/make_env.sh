@@ -18,3 +18,5 @@ install || install --extra-index-url https://download.pytorch.org/whl/cpu
 
 # pip then picks a torchvision built for CUDA, which breaks `import transformers`; nothing here needs it.
 .venv/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+
+sh scripts/make_trainers.sh
