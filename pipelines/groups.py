@@ -5,9 +5,8 @@ rollouts, schema GROUPS.
 
 A rollout is *judged* when it has a verdict that counts: not aborted by the engine, not a verifier
 error, correctness a finite number, and, where the trainer masks truncated responses, not cut off.
-Floats are gathered per group, sorted, and only then reduced, so that the table is the same to the
-last bit whatever the order of the journal. (A sort inside an aggregation would not do: the optimiser
-removes it, since a sum does not depend on order, except in its last bits.)
+The table is the same to the last bit whatever the order of the journal (`totals`), and rollouts are never
+all in memory: they are scanned once for sums and counts, once for lengths, and for groups of partial marks.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from typing import Literal
 
 import polars as pl
 
-from pipelines import dedupe, prior
+from pipelines import dedupe, prior, totals
+from pipelines.quantiles import length_quantiles
 from pipelines.schemas import GROUPS, POOL, ROLLOUTS, require
 
 TOL = 1e-6
@@ -93,12 +93,14 @@ def group_statistics(
     require(pool, POOL, table="pool")
     marked = _marked(rollouts, rule)
     domains = dedupe.distinct(pool).select("prompt_id", "domain")
+    counted = marked.group_by("prompt_id").agg(*_totals(rule)).collect()
     sampled = (
-        marked.group_by("prompt_id")
-        .agg(*_counts(rule), *_lengths(), pl.col("mark", "nats", "repetition").drop_nulls())
-        .with_columns(pl.col("mark", "nats", "repetition").list.sort())
-        .with_columns(*_reduced(), observed=False, observed_step=pl.lit(None, pl.Int64))
+        counted.lazy()
+        .select("prompt_id", *_COPIED, *_reduced(), observed=False, observed_step=pl.lit(None, pl.Int64))
+        .join(length_quantiles(marked, counted).lazy(), on="prompt_id", how="left")
+        .join(_with_best(marked, counted, rule), on="prompt_id", how="left")
         .join(_parts(marked, rule), on="prompt_id", how="left")
+        .with_columns(top=pl.when(pl.col("s") > 0).then("s").otherwise(pl.col("top").fill_null(0)))
     )
     if observed is not None:
         sampled = pl.concat([sampled, observed.with_columns(observed=True)], how="diagonal_relaxed")
@@ -147,49 +149,58 @@ def _marked(rollouts: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
             mark=pl.when(judged).then("correctness"),
             length=pl.when(sampled).then("tokens"),
             repetition=pl.when(sampled & pl.col("repetition").is_finite()).then("repetition"),
+            measured=pl.when(measured).then("tokens"),
             nats=pl.when(measured).then(-pl.col("mean_logprob") * pl.col("tokens")),
         )
     )
 
 
-def _counts(rule: GroupRule) -> list[pl.Expr]:
-    best = pl.col("mark").max()
-    with_best = (pl.col("mark") >= best - rule.tol).sum()
+_COPIED = ("rollouts", "s", *COUNTED, "tokens_mean", "tokens_max")
+
+
+def _totals(rule: GroupRule) -> list[pl.Expr]:
+    """What every statistic follows from; sums, counts and extremes only, which stream."""
     return [
         pl.len().alias("rollouts"),
-        pl.col("mark").count().alias("n"),
         (pl.col("mark") >= 1 - rule.tol).sum().alias("s"),
-        pl.when(best > rule.tol).then(with_best).otherwise(0).alias("top"),
         *((pl.col("counted") == name).sum().alias(name) for name in COUNTED),
-    ]
-
-
-def _lengths() -> list[pl.Expr]:
-    length = pl.col("length")
-    return [
-        length.mean().alias("tokens_mean"),
-        length.quantile(0.5, "linear").alias("tokens_p50"),
-        length.quantile(0.9, "linear").alias("tokens_p90"),
-        length.max().alias("tokens_max"),
-        length.filter(pl.col("nats").is_not_null()).sum().alias("tokens_measured"),
+        *totals.moments(pl.col("mark"), "mark"),
+        pl.col("length").mean().alias("tokens_mean"),
+        pl.col("length").max().alias("tokens_max"),
+        pl.col("measured").sum().alias("tokens_measured"),
+        totals.total(pl.col("nats")).alias("nats"),
+        pl.col("repetition").count().alias("repetition_count"),
+        totals.total(pl.col("repetition")).alias("repetition_total"),
     ]
 
 
 def _reduced() -> list[pl.Expr]:
-    """What the sorted lists of a group come to; entropy counts every token once."""
-    mark, tokens = pl.col("mark").list, pl.col("tokens_measured")
+    """The statistics of a group; entropy counts every token once."""
+    tokens = pl.col("tokens_measured")
     return [
-        mark.mean().alias("mean"),
-        mark.var(ddof=0).alias("variance"),
-        (mark.max() - mark.min()).alias("range"),
-        pl.when(tokens > 0).then(pl.col("nats").list.sum() / tokens).alias("entropy"),
-        pl.col("repetition").list.mean(),
+        pl.col("mark_count").alias("n"),
+        totals.mean("mark").alias("mean"),
+        totals.variance("mark").alias("variance"),
+        totals.spread("mark").alias("range"),
+        pl.when(tokens > 0).then(pl.col("nats") / tokens).alias("entropy"),
+        totals.mean("repetition").alias("repetition"),
     ]
+
+
+def _with_best(marked: pl.LazyFrame, counted: pl.DataFrame, rule: GroupRule) -> pl.LazyFrame:
+    """Per prompt without full marks but with some: `top`, how many rollouts have its best mark."""
+    partial = counted.filter((pl.col("s") == 0) & (pl.col("mark_max") > rule.tol))
+    return (
+        marked.select("prompt_id", "mark")
+        .join(partial.lazy().select("prompt_id", "mark_max"), on="prompt_id")
+        .filter(pl.col("mark") >= pl.col("mark_max") - rule.tol)
+        .group_by("prompt_id")
+        .agg(top=pl.len())
+    )
 
 
 def _parts(marked: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
     """Per prompt: the variance of each reward part over judged rollouts, and whether any part varies."""
-    value = pl.col("value").list
     return (
         marked.filter(pl.col("mark").is_not_null() & (pl.col("parts").list.len() > 0))
         .select("prompt_id", "parts")
@@ -197,8 +208,8 @@ def _parts(marked: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
         .unnest("parts")
         .filter(pl.col("value").is_finite())
         .group_by("prompt_id", "name")
-        .agg("value")
-        .with_columns(variance=value.sort().list.var(ddof=0), range=value.max() - value.min())
+        .agg(totals.moments(pl.col("value"), "value"))
+        .select("prompt_id", "name", variance=totals.variance("value"), range=totals.spread("value"))
         .group_by("prompt_id")
         .agg(
             parts=pl.struct("name", "variance").sort_by("name"),
