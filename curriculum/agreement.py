@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -53,16 +53,35 @@ def answers_in_doubt(
         .sort("prompt_id")
     )
     earlier = _earlier(out, pass_id)
-    rows = [
-        row
+    counted = [
+        count_answers(_rollouts(part, journal, earlier), part)
         for part in doubted.iter_slices(PROMPTS_AT_ONCE)
-        for row in _counted(_rollouts(part, journal, earlier), part)
     ]
+    return pl.concat([pl.DataFrame(schema=ANSWERS), *counted])
+
+
+def count_answers(rollouts: pl.DataFrame, prompts: pl.DataFrame) -> pl.DataFrame:
+    """How often each answer was given, equal ones together: schema ANSWERS.
+
+    Args:
+        rollouts: prompt_id, pass_id, text, correctness; those of a prompt together.
+        prompts: prompt_id, verifier, reference (JSON); only prompts of an AnswerVerifier are counted.
+    """
+    judges = {
+        prompt_id: (registry.get(verifier), json.loads(reference))
+        for prompt_id, verifier, reference in prompts.select("prompt_id", "verifier", "reference").iter_rows()
+    }
+    rows = []
+    columns = rollouts.select("prompt_id", "pass_id", "text", "correctness")
+    for prompt_id, group in groupby(columns.iter_rows(), key=lambda row: row[0]):
+        verifier, reference = judges[prompt_id]
+        if isinstance(verifier, AnswerVerifier):
+            rows += _counted(prompt_id, list(group), verifier, reference)
     return pl.DataFrame(rows, ANSWERS, orient="row")
 
 
 def _earlier(out: Path, pass_id: str) -> list[Path]:
-    """The newest refresh of each of the last passes before this one."""
+    """The newest refresh of each of the last passes before this one whose rollouts are still there."""
     manifests = [
         (folder, read_manifest(folder))
         for folder in (out / REFRESHES).glob("*")
@@ -71,13 +90,18 @@ def _earlier(out: Path, pass_id: str) -> list[Path]:
     newest_first = sorted(manifests, key=lambda pair: (pair[1].created_at, pair[0].name), reverse=True)
     of_pass: dict[str, Path] = {}
     for folder, manifest in newest_first:
-        if manifest.pass_id != pass_id and manifest.tables.get("rollouts"):
+        rollouts = manifest.tables.get("rollouts", [])
+        there = bool(rollouts) and all((folder / shard.name).is_file() for shard in rollouts)
+        if there and manifest.pass_id != pass_id:
             of_pass.setdefault(manifest.pass_id, folder)
     return list(of_pass.values())[:EARLIER]
 
 
 def _rollouts(doubted: pl.DataFrame, journal: Path, earlier: list[Path]) -> pl.DataFrame:
-    """Every judged rollout of these prompts with its text, sorted by prompt, pass and index."""
+    """Every judged rollout of these prompts with its text, sorted by prompt and index.
+
+    The same text at the same place of a group is the same rollout, recorded once and judged again.
+    """
     first, last = doubted["prompt_id"][0], doubted["prompt_id"][-1]
     recorded = [read_journal(journal, prompts=(first, last))]
     between = pl.col("prompt_id").is_between(pl.lit(first), pl.lit(last))
@@ -89,35 +113,28 @@ def _rollouts(doubted: pl.DataFrame, journal: Path, earlier: list[Path]) -> pl.D
         pl.concat([rows.filter(judged).select(_COLUMNS) for rows in recorded])
         .join(doubted.lazy().select("prompt_id"), on="prompt_id", how="semi")
         .filter(pl.col("text").is_not_null())
-        .sort("prompt_id", "pass_id", "index")
+        .unique(["prompt_id", "index", "text"], keep="first", maintain_order=True)
+        .sort("prompt_id", "index", maintain_order=True)
         .collect()
     )
 
 
 def _counted(
-    rollouts: pl.DataFrame, doubted: pl.DataFrame
-) -> Iterator[tuple[str, str, str | None, bool, int]]:
-    """Rows of ANSWERS."""
-    judges = {
-        prompt_id: (registry.get(verifier), json.loads(reference))
-        for prompt_id, verifier, reference in doubted.iter_rows()
-    }
-    for prompt_id, group in groupby(rollouts.iter_rows(), key=lambda row: row[0]):
-        verifier, reference = judges[prompt_id]
-        if not isinstance(verifier, AnswerVerifier):
-            continue
-        rows = [(pass_id, text, mark) for _, pass_id, _, text, mark in group]
-        answers = [verifier.answer(text, reference) for _, text, _ in rows]
-        meaning = _meanings(verifier, reference, answers, [text for _, text, _ in rows])
-        counts: Counter[tuple[str, str | None]] = Counter()
-        accepted: set[str | None] = set()
-        for (pass_id, _, mark), answer in zip(rows, answers, strict=True):
-            same = None if answer is None else meaning[answer]
-            counts[pass_id, same] += 1
-            if mark >= 1:
-                accepted.add(same)
-        for (pass_id, same), count in sorted(counts.items(), key=lambda item: (item[0][0], item[0][1] or "")):
-            yield prompt_id, pass_id, same, same in accepted, count
+    prompt_id: str,
+    rollouts: list[tuple[str, str, str, float]],
+    verifier: AnswerVerifier,
+    reference: Mapping[str, Any],
+) -> list[tuple[str, str, str | None, bool, int]]:
+    """Rows of ANSWERS for one prompt, from its rows of prompt_id, pass_id, text and correctness."""
+    texts = [text for _, _, text, _ in rollouts]
+    answers = [verifier.answer(text, reference) for text in texts]
+    meaning = _meanings(verifier, reference, answers, texts)
+    same = [None if answer is None else meaning[answer] for answer in answers]
+    accepted = {answer for answer, (*_, mark) in zip(same, rollouts, strict=True) if mark >= 1}
+    counts = Counter((pass_id, answer) for answer, (_, pass_id, *_) in zip(same, rollouts, strict=True))
+    return [
+        (prompt_id, pass_id, answer, answer in accepted, count) for (pass_id, answer), count in counts.items()
+    ]
 
 
 def _meanings(

@@ -29,7 +29,7 @@ PROMPTS = [
 ]
 
 
-def record(folder: Path, layout: str, prompts: list) -> tuple[Path, Path]:
+def record(folder: Path, layout: str, prompts: list, opening: str) -> tuple[Path, Path]:
     pool, rollouts = folder / "pool.jsonl", folder / "rollouts.jsonl"
     with pool.open("w") as pool_file, rollouts.open("w") as rollout_file:
         for i, (question, gold, answers) in enumerate(prompts):
@@ -41,13 +41,13 @@ def record(folder: Path, layout: str, prompts: list) -> tuple[Path, Path]:
                 row |= {"solution": gold}
             pool_file.write(json.dumps(row) + "\n")
             for answer in answers:
-                text = f"so \\boxed{{{answer}}}" if answer else "so be it"
+                text = f"{opening} \\boxed{{{answer}}}" if answer else "so be it"
                 rollout_file.write(json.dumps({"extra_info.index": i, "text": text, "tokens": 9}) + "\n")
     return pool, rollouts
 
 
-def run(folder: Path, *reviewed: Path, layout: str = "verl", prompts: list = PROMPTS):
-    pool, rollouts = record(folder, layout, prompts)
+def run(folder: Path, *reviewed: Path, layout: str = "verl", prompts: list = PROMPTS, opening: str = "so"):
+    pool, rollouts = record(folder, layout, prompts, opening)
     config = load_config(
         None,
         {
@@ -137,16 +137,26 @@ def test_a_fixed_reference_judges_and_is_what_the_trainer_gets(layout, column, t
     assert (truth["ground_truth"] if layout == "verl" else truth) == "1/2"
 
 
-def test_earlier_checkpoints_speak_too(tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("opening", "decision", "reason"),
+    [
+        ("then", "suspect_reference", "10 of 16 rollouts answer 2, which the reference does not accept"),
+        ("so", "drop_unsolved", "0 of 8 rollouts correct"),  # the same rollouts, judged again
+    ],
+)
+def test_earlier_checkpoints_speak_too(opening, decision, reason, tmp_path) -> None:
     """Five of eight are too few; ten of sixteen, of two passes, are enough."""
-    question, gold = "asked twice", "1"
-    first = run(tmp_path, prompts=[*PROMPTS[:2], (question, gold, ["2"] * 5 + ["3", "4", "5"])])
-    assert decided(first)[2][0] == "drop_unsolved"
-    second = run(tmp_path, prompts=[*PROMPTS[:2], (question, gold, ["2"] * 5 + ["6", "7", "8"])])
-    assert decided(second)[2] == (
-        "suspect_reference",
-        "10 of 16 rollouts answer 2, which the reference does not accept",
-    )
+    prompts = [*PROMPTS[:2], ("asked twice", "1", ["2"] * 5 + ["3", "4", "5"])]
+    assert decided(run(tmp_path, prompts=prompts))[2][0] == "drop_unsolved"
+    again = run(tmp_path, prompts=[*prompts, PROMPTS[6]], opening=opening)
+    assert decided(again)[2] == (decision, reason)
+
+
+def test_earlier_rollouts_that_are_gone_are_not_missed(tmp_path) -> None:
+    first = run(tmp_path)
+    for part in (first.path / "rollouts").glob("*.parquet"):
+        part.unlink()
+    assert run(tmp_path, prompts=PROMPTS[:4], opening="then").suspects == 2
 
 
 BAD = [
