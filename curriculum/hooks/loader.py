@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from curriculum.hooks.ids import Rows
 from curriculum.hooks.sampler import CurriculumSampler
 
 
@@ -39,11 +40,13 @@ class LateState(dict[str, Any]):
 class LoaderSampler:
     """The rows of a `CurriculumSampler`, one by one, for a stateful loader."""
 
-    def __init__(self, sampler: CurriculumSampler) -> None:
+    def __init__(self, sampler: CurriculumSampler, place: Rows | None = None) -> None:
+        """`place[i]` is row i of the sampler's set in the data set of the loader; None: they are the same."""
         self.sampler = sampler
+        self._place = place
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.sampler)
+        return (row if self._place is None else int(self._place[row]) for row in self.sampler)
 
     def __len__(self) -> int:
         return len(self.sampler)
