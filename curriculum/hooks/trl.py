@@ -4,9 +4,9 @@
     attach(trainer, "curriculum-out")
     trainer.train(resume_from_checkpoint=…)
 
-In: a trainer whose data set is a published set. Out: the same trainer. Its sampler yields the curriculum's
-batches (trl_rows.py), its reward function is listened to, its log has `curriculum/…`, and its checkpoints
-hold what was trained, in `trainer_state.json`. Read against TRL 1.0 to 1.16 and transformers 4.56 to 5.19.
+In: a trainer whose data set is a published set. Out: the same trainer: its sampler yields the curriculum's
+batches (trl_rows.py), its reward function is listened to and its checkpoints hold what was trained
+(trl_callback.py), and its log has `curriculum/…`. Tested with TRL 1.0.0 and 1.16.0.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def attach(
     are drawn and `Evidence` for what counts as solved.
 
     Args:
-        trainer: has the set as its train_dataset, in any order; rows may have been changed, not left out.
+        trainer: its train_dataset has rows of the set, all or some, in any order.
         published: an output folder, whose newest set is taken, or a refresh folder.
         correctness: the name of the reward function that gives the raw correctness. Only with several
             reward functions has one to be named.

@@ -1,6 +1,8 @@
 """The curriculum in a real `trl.GRPOTrainer`, on the tiny policy."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -73,7 +75,7 @@ def trainer_of(written, folder, judge, *, stop=None, eval_dataset=None, **settin
         "max_steps": 30,
         "save_steps": 15,
         "logging_steps": 5,
-        "max_completion_length": 8,
+        "max_completion_length": 3,
         "learning_rate": 1e-3,
         "bf16": False,
         "use_cpu": True,
@@ -117,6 +119,7 @@ def runs(publish, tmp_path_factory):
         eval_strategy="steps",
         eval_steps=20,
         per_device_eval_batch_size=8,
+        max_completion_length=8,
     )
     attach(trainer, written.out)
     trainer.train()
@@ -245,12 +248,36 @@ def test_truncated_rollouts_count_as_the_trainer_has_them(small, tmp_path):
     assert 0 < sum(line["truncated"]) < PROMPTS * GROUP
 
 
+@pytest.mark.slow
+def test_two_processes_draw_one_order_and_gather_what_each_has_judged(small, tmp_path):
+    script = Path(__file__).with_name("trl_ranks.py")
+    command = [sys.executable, "-W", "error", str(script), str(small.folder), str(tmp_path), str(POLICY)]
+    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    answers = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
+    steps = [first + second for first, second in zip(*(one["asked"] for one in answers), strict=True)]
+    sampler = CurriculumSampler(small.folder, Recipe(batch_size=3, seed=42, min_distinct=3))
+    expected = [sampler.prompt_ids(rows) for _, rows in zip(range(5), sampler.batches(), strict=False)]
+    assert steps == [[one for one in batch for _ in range(4)] for batch in expected]
+    assert [one["effective"] for one in answers] == [pytest.approx(1 / 3)] * 2
+    lines = evidence_of(small.out)
+    assert len(lines) == 5
+    for line, batch in zip(lines, expected, strict=True):
+        assert line["n"] == [4] * 3
+        assert dict(zip(line["prompt_id"], line["s"], strict=True)) == dict(
+            zip(batch, (0, 2, 4), strict=True)
+        )
+
+
 # What cannot work is said before anything is trained
 
 
-@pytest.fixture
-def trainer(small, tmp_path):
-    return trainer_of(small, tmp_path / "run", Judge(), max_steps=1)
+@pytest.fixture(scope="module")
+def idle(publish, tmp_path_factory):
+    """A set and a trainer that is never attached to it."""
+    out = tmp_path_factory.mktemp("idle")
+    written = publish(out, "step_0-00000000", list(range(103)))
+    return written, trainer_of(written, out / "run", Judge())
 
 
 def test_another_data_set_is_refused(small, publish, tmp_path):
@@ -267,10 +294,11 @@ def test_another_data_set_is_refused(small, publish, tmp_path):
         (lambda data: data.to_iterable_dataset(), "no row can be taken by its number"),
     ],
 )
-def test_a_data_set_that_cannot_be_matched_is_refused(small, trainer, change, message):
-    trainer.train_dataset = change(trainer.train_dataset)
+def test_a_data_set_that_cannot_be_matched_is_refused(idle, monkeypatch, change, message):
+    written, trainer = idle
+    monkeypatch.setattr(trainer, "train_dataset", change(trainer.train_dataset))
     with pytest.raises(UsageError, match=message):
-        attach(trainer, small.out)
+        attach(trainer, written.out)
 
 
 @pytest.mark.parametrize(
@@ -282,20 +310,23 @@ def test_a_data_set_that_cannot_be_matched_is_refused(small, trainer, change, me
         ({}, {"correctness": "right"}, "0 reward functions are named 'right'"),
     ],
 )
-def test_settings_that_cannot_work_are_refused(small, trainer, change, options, message):
+def test_settings_that_cannot_work_are_refused(idle, monkeypatch, change, options, message):
+    written, trainer = idle
     for name, value in change.items():
-        setattr(trainer.args, name, value)
+        monkeypatch.setattr(trainer.args, name, value)
     with pytest.raises(UsageError, match=message):
-        attach(trainer, small.out, **options)
+        attach(trainer, written.out, **options)
 
 
-def test_a_second_curriculum_is_refused(small, trainer):
+def test_a_second_curriculum_is_refused(small, tmp_path):
+    trainer = trainer_of(small, tmp_path / "run", Judge())
     attach(trainer, small.out)
     with pytest.raises(UsageError, match="a curriculum already"):
         attach(trainer, small.out)
 
 
-def test_of_several_reward_functions_one_has_to_be_named(small, tmp_path):
-    trainer = trainer_of(small, tmp_path / "run", [Judge(), len], max_steps=1)
+def test_of_several_reward_functions_one_has_to_be_named(idle, monkeypatch):
+    written, trainer = idle
+    monkeypatch.setattr(trainer, "reward_func_names", ["correct", "short"])
     with pytest.raises(UsageError, match="none is named"):
-        attach(trainer, small.out)
+        attach(trainer, written.out)
