@@ -141,7 +141,7 @@ class SelectionConfig(Section):
     cap_quantile: float = Field(default=0.9, gt=0.0, lt=1.0)
     trainer_window: int | None = Field(default=None, ge=2)
     """Tokens of prompt and response together that the trainer takes."""
-    suspect_posterior: Share = 0.95
+    suspect_posterior: Share = 0.97
     quotas: dict[str, PositiveShare] = Field(default_factory=dict)
     """Domain to its largest share of the set."""
 
@@ -183,6 +183,8 @@ class OutputConfig(Section):
     """Where the set goes and what it looks like."""
 
     dir: Path = Path("curriculum-out")
+    url: str | None = None
+    """Where every published set is copied to; anything fsspec can write to."""
     layout: Layout | Literal["same"] = "same"
     keep_text: bool = True
     shard_rows: int = Field(default=100_000, ge=1)

@@ -100,7 +100,7 @@ retest = 0.1                      # chance that a dropped prompt is marked for a
 cap_quantile = 0.9                # length caps let this share of the rollouts of a domain finish
 # trainer_window = 8192           # tokens of prompt and response that the trainer takes; prompts that leave
 #                                 # less than their domain's cap are dropped
-suspect_posterior = 0.95          # how sure an answer must be a policy's favourite to doubt the reference
+suspect_posterior = 0.97          # how sure an answer must be a policy's favourite to doubt the reference
 
 [selection.quotas]  # domain -> the largest share of the set that it may have
 # "openai/gsm8k" = 0.5
@@ -120,6 +120,7 @@ seed = 0                          # order of the set, and choice of what is held
 
 [output]
 dir = "curriculum-out"            # refreshes are published under refreshes/ here; LATEST names the newest
+# url = "s3://bucket/sets"        # every published set is copied here, for trainers on other machines
 layout = "same"                   # same (as the pool) or one of the layouts of a pool: schema of the shards
 keep_text = true                  # keep the text of the rollouts; false saves room, and ends re-judging
 shard_rows = 100000               # rows per shard, at most

@@ -26,9 +26,9 @@ class SuspectRule:
 
     min_rollouts: int = 8
     """Judged rollouts of a prompt, those without an answer included."""
-    min_share: float = 0.5
+    min_share: float = 0.75
     """Share of them that give the favourite answer, at least."""
-    min_posterior: float = 0.95
+    min_posterior: float = 0.97
     """Chance that the favourite is likelier than the next best answer; it must be more than this."""
 
     def __post_init__(self) -> None:

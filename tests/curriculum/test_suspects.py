@@ -140,13 +140,13 @@ def test_a_fixed_reference_judges_and_is_what_the_trainer_gets(layout, column, t
 @pytest.mark.parametrize(
     ("opening", "decision", "reason"),
     [
-        ("then", "suspect_reference", "10 of 16 rollouts answer 2, which the reference does not accept"),
+        ("then", "suspect_reference", "12 of 16 rollouts answer 2, which the reference does not accept"),
         ("so", "drop_unsolved", "0 of 8 rollouts correct"),  # the same rollouts, judged again
     ],
 )
 def test_earlier_checkpoints_speak_too(opening, decision, reason, tmp_path) -> None:
-    """Five of eight are too few; ten of sixteen, of two passes, are enough."""
-    prompts = [*PROMPTS[:2], ("asked twice", "1", ["2"] * 5 + ["3", "4", "5"])]
+    """Six of eight are too few; twelve of sixteen, of two passes, are enough."""
+    prompts = [*PROMPTS[:2], ("asked twice", "1", ["2"] * 6 + ["3", "4"])]
     assert decided(run(tmp_path, prompts=prompts))[2][0] == "drop_unsolved"
     again = run(tmp_path, prompts=[*prompts, PROMPTS[6]], opening=opening)
     assert decided(again)[2] == (decision, reason)
