@@ -1,15 +1,14 @@
 """SkyRL's trainer with its data loader replaced.
 
-SkyRL 0.3.0 from PyPI does not import without a GPU's packages, so its source is read for the methods that are
-overridden (skyrl/train/trainer.py and skyrl/train/entrypoints/main_base.py), and `RayPPOTrainer` here makes the
-same calls. The loader is torchdata's own. `make trainers` brings both; without it the tests are skipped.
+SkyRL 0.3.0 from PyPI does not import without a GPU's packages, so its source is read for the methods that
+are overridden (skyrl/train/trainer.py and skyrl/train/entrypoints/main_base.py; `make trainers` brings them),
+and `RayPPOTrainer` here makes the same calls. The loader is torchdata's own.
 """
 
 import ast
 import asyncio
 import io
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,24 +18,14 @@ from curriculum.errors import UsageError
 from curriculum.hooks import CurriculumSampler, Evidence, Recipe
 from curriculum.hooks.skyrl import CurriculumTrainer
 
-OPT = Path(__file__).resolve().parents[3] / ".venv/opt"
-SKYRL = OPT / "skyrl-0.3.0/skyrl"
+SKYRL = Path(__file__).resolve().parents[3] / ".venv/opt/skyrl-0.3.0/skyrl"
 RECIPE = Recipe(batch_size=8)
 GROUP = 4
 
 torch = pytest.importorskip("torch")
 datasets = pytest.importorskip("datasets")
+pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:'set_vital' is deprecated:UserWarning")  # torchdata 0.11
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _torchdata():
-    sys.path.append(str(OPT / "shared"))
-    try:
-        pytest.importorskip("torchdata", reason="torchdata is not there; make trainers")
-        yield
-    finally:
-        sys.path.remove(str(OPT / "shared"))
 
 
 class PromptDataset:
