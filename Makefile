@@ -13,7 +13,7 @@ help:
 
 env: .venv/.ready
 
-.venv/.ready: pyproject.toml scripts/make_env.sh
+.venv/.ready: pyproject.toml scripts/make_env.sh scripts/make_trainers.sh
 	PYTHON=$(PYTHON) sh scripts/make_env.sh
 	@touch $@
 
