@@ -15,7 +15,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import polars as pl
 
@@ -56,7 +55,6 @@ def prepare(
     config: Config,
     view: View,
     *,
-    out: str | None = None,
     ckpt: str | None = None,
     dry_run: bool = False,
     restart: bool = False,
@@ -66,9 +64,8 @@ def prepare(
     Continues an earlier, interrupted call with the same inputs and settings, unless `restart`.
 
     Args:
-        config: its `output.dir` holds the work folder.
+        config: what to read, look for and hold back, and where to publish.
         view: what a person sees.
-        out: folder or fsspec URL to publish in; None: `output.dir`.
         ckpt: a checkpoint whose tokenizer and window measure the prompts.
         dry_run: account for every row, write nothing.
         restart: forget what an earlier call has finished.
@@ -79,6 +76,7 @@ def prepare(
         NothingError: no row is clean; what was published before is left as it was.
     """
     home = config.output.dir
+    store = open_store(config.output.url)
     checkpoint = resolve_checkpoint(ckpt, config.checkpoints.root) if ckpt else None
     with (
         nullcontext() if dry_run else locked(home),
@@ -90,24 +88,26 @@ def prepare(
         decisions = decide(raw, found)
         name = f"prepared-{_set_key(key, config)[:8]}"
         if dry_run:
-            return prepared(name, raw, decisions, found, where=None)
+            return prepared(name, raw, decisions, found, folder=None)
         view.stage("publishing")
-        store = open_store(out or str(home), work.made)
-        manifest = _manifest(name, raw, decisions, config, versions)
-        published = publish(raw, decisions, found, manifest, config, work, store)
+        folder = publish(
+            raw, decisions, found, _manifest(name, raw, decisions, config, versions), config, work
+        )
+        if store is not None:
+            view.note(f"copied to {store.put(folder)}")
         work.tidy()
-        return prepared(name, raw, decisions, found, where=published.where)
+        return prepared(name, raw, decisions, found, folder)
 
 
 def score_prepared(config: Config, done: Prepared, sources: Sources, view: View) -> RefreshResult:
-    """Refreshes from a set that `prepare` has published in a folder: the prompts worth training on, of the
-    clean ones.
+    """Refreshes from a set that `prepare` has published: the prompts worth training on, of the clean ones.
 
     Raises:
         UsageError, EngineError, NothingError: see `curriculum.refresh.refresh`.
     """
-    folder = Path(done.where or "")
-    shards = tuple(str(folder / shard.name) for shard in read_manifest(folder).tables["train"])
+    if done.path is None:
+        raise ValueError("a dry run has published nothing to score")
+    shards = tuple(str(done.path / shard.name) for shard in read_manifest(done.path).tables["train"])
     moved = {} if config.output.layout == "same" else {"layout": config.output.layout, **_UNNAMED}
     pool = config.pool.model_copy(update={"sources": shards, **moved})
     return refresh(config.model_copy(update={"pool": pool}), sources, view)
@@ -228,7 +228,7 @@ def _sentinel(
 
 
 def _set_key(key: str, config: Config) -> str:
-    return stage_key(key, config.output.model_dump(mode="json", exclude={"dir"}), config.prepare.seed)
+    return stage_key(key, config.output.model_dump(mode="json", exclude={"dir", "url"}), config.prepare.seed)
 
 
 def _manifest(

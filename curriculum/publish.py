@@ -67,7 +67,7 @@ def refresh_id(plan: Plan, suspects: pl.DataFrame, attempt: int) -> str:
     which references are in doubt, and what a review said of them.
     """
     what = f"{plan.identity.pass_id}/{plan.pool.content_hash}/{plan.config.selection.model_dump_json()}"
-    what += f"/{plan.config.output.model_dump_json(exclude={'dir'})}/{attempt}"
+    what += f"/{plan.config.output.model_dump_json(exclude={'dir', 'url'})}/{attempt}"
     if not plan.observed.is_empty():
         what += f"/{plan.observed.rows()}"
     if plan.reviews != Reviews() or not suspects.is_empty():

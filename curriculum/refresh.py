@@ -26,6 +26,7 @@ from curriculum.scoring.journal import read_journal
 from curriculum.scoring.passes import open_pass
 from curriculum.scoring.progress import View
 from curriculum.scoring.run import ScoringRun, score
+from curriculum.stores import open_store
 from pipelines.caps import length_caps
 from pipelines.groups import NEEDED, GroupRule, group_statistics
 from pipelines.policies import SelectionPolicy
@@ -54,6 +55,7 @@ def refresh(config: Config, sources: Sources, view: View, *, restart: bool = Fal
         EngineError: engine, workers or disk failed; call again to continue.
         NothingError: no prompt was kept; the published set is left as it was.
     """
+    store = open_store(config.output.url)
     with locked(config.output.dir):
         view.stage("reading pool and checkpoint")
         plan = make_plan(config, sources, restart=restart)
@@ -63,6 +65,8 @@ def refresh(config: Config, sources: Sources, view: View, *, restart: bool = Fal
         tables = tables_of(plan)
         manifest = _manifest(plan, tables, run, refresh_id(plan, tables.suspects, attempt))
         published = publish(plan, tables, manifest)
+        if store is not None:
+            view.note(f"copied to {store.put(published.path)}")
         return _result(plan, tables, run, published)
 
 

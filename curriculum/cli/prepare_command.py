@@ -14,19 +14,18 @@ import click
 from rich.console import Console, RenderableType
 
 from curriculum.config import load_config
-from curriculum.errors import UsageError
 from curriculum.policy import Sources
 from curriculum.prepare import prepare, score_prepared
 from curriculum.preparing.result import Prepared, render_prepared
 from curriculum.result import RefreshResult
-from curriculum.stores import is_url
+from curriculum.stores import out_keys
 from curriculum.summary import render_summary
 from curriculum.view import make_view
 
 
 @click.command()
 @click.argument("raw", nargs=-1)
-@click.option("--out", metavar="DIR|URL", help="Folder, or URL that fsspec can write to, to publish in.")
+@click.option("--out", metavar="DIR|URL", help="Folder to publish in, or URL to copy the set to as well.")
 @click.option("--config", type=click.Path(path_type=Path), help="Configuration; default ./curriculum.toml.")
 @click.option("--verifier", metavar="NAME", help="Judge of rows whose data source names none.")
 @click.option("--prompt-key", metavar="COLUMN", help="Column of the prompt.")
@@ -57,7 +56,6 @@ from curriculum.view import make_view
 def command(
     *,
     raw: tuple[str, ...],
-    out: str | None,
     config: Path | None,
     ckpt: str | None,
     dry_run: bool,
@@ -77,17 +75,10 @@ def command(
             --answer-after "####" --evaluation math500.jsonl --out prepared
         curriculum prepare data/*.parquet --out s3://bucket/prepared --dry-run
     """
-    target = out if out is not None and is_url(out) else None
-    settings = load_config(config, _overrides(raw, flags) | {"output.dir": None if target else out})
-    if target and ckpt and not dry_run:
-        raise UsageError(
-            "scoring reads the prepared set, which is not on this machine",
-            where=target,
-            do="name a folder with --out, or prepare without --ckpt (--tokenizer measures prompts, too)",
-        )
+    settings = load_config(config, _overrides(raw, flags))
     scored: RefreshResult | None = None
     with make_view(json=as_json) as view:
-        done = prepare(settings, view, out=target, ckpt=ckpt, dry_run=dry_run, restart=not resume)
+        done = prepare(settings, view, ckpt=ckpt, dry_run=dry_run, restart=not resume)
         if ckpt and not dry_run:
             scored = score_prepared(settings, done, Sources(checkpoint=ckpt), view)
     if as_json:
@@ -104,6 +95,7 @@ def _shown(done: Prepared, scored: RefreshResult | None) -> list[RenderableType]
 def _overrides(raw: tuple[str, ...], flags: dict[str, Any]) -> dict[str, Any]:
     """Flags by the dotted key of the configuration they stand for; None where not given."""
     return {
+        **out_keys(flags["out"]),
         "pool.sources": list(raw) or None,
         "pool.default_verifier": flags["verifier"],
         "pool.prompt_key": flags["prompt_key"],

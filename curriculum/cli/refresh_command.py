@@ -17,6 +17,7 @@ from curriculum.config import load_config
 from curriculum.policy import Sources
 from curriculum.refresh import plan_only, refresh
 from curriculum.result import Forecast, RefreshResult
+from curriculum.stores import out_keys
 from curriculum.summary import render_forecast, render_summary
 from curriculum.view import make_view
 
@@ -27,7 +28,7 @@ from curriculum.view import make_view
 @click.option("--pool", multiple=True, metavar="SOURCE", help="File, glob, folder or dataset; repeatable.")
 @click.option("--verifier", metavar="NAME", help="Judge of rows whose data source names none.")
 @click.option("--ckpt-root", type=click.Path(path_type=Path), help="Where checkpoints are looked for.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder to publish in.")
+@click.option("--out", metavar="DIR|URL", help="Folder to publish in, or URL to copy the set to as well.")
 @click.option("--engine", type=click.Choice(["vllm", "replay"]), help="What generates the rollouts.")
 @click.option("--rollouts", type=click.Path(path_type=Path), help="Recorded rollouts for --engine replay.")
 @click.option("--key", default="prompt_id", show_default=True, help="Column that names a recording's prompt.")
@@ -88,7 +89,7 @@ def _overrides(flags: dict[str, Any]) -> dict[str, Any]:
         "pool.default_verifier": flags["verifier"],
         "pool.skip_bad_rows": flags["skip_bad_rows"],
         "checkpoints.root": flags["ckpt_root"],
-        "output.dir": flags["out"],
+        **out_keys(flags["out"]),
         "evidence.use": False if flags["ignore_evidence"] else None,
         "engine.kind": flags["engine"],
         "sampling.n": flags["n"],

@@ -1,7 +1,7 @@
 """Publishes a prepared pool: the set, the sentinel set, and an account of every row.
 
-In: the raw pool, the decisions and findings. Out: a set under `refreshes/` of a folder or URL, complete when
-its manifest is there, and LATEST naming it.
+In: the raw pool, the decisions and findings. Out: a folder under `refreshes/` that is complete when it has
+its name, and LATEST naming it.
 
     train/shard-…  sentinel/shard-…  decisions.parquet  manifest.json
     duplicates.parquet  contamination.parquet  references.parquet  unreadable.parquet
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -20,14 +20,13 @@ import pyarrow as pa
 
 from curriculum.config import Config
 from curriculum.errors import NothingError
-from curriculum.files import disk_errors
-from curriculum.manifest import Manifest, write_manifest
+from curriculum.files import TEMPORARY, disk_errors, sync_folder
+from curriculum.manifest import REFRESHES, Manifest, point_latest, write_manifest
 from curriculum.pool.write import export
 from curriculum.preparing.decide import Findings
 from curriculum.preparing.gather import gathered
 from curriculum.preparing.raw import Raw
 from curriculum.preparing.work import Work
-from curriculum.stores import Store
 from pipelines.arrow import to_arrow
 from pipelines.order import shuffled
 from pipelines.schemas import GROUPS
@@ -37,25 +36,10 @@ SHARD_BYTES = 128 * 2**20
 """Most bytes of a shard, by the mean size of a row in memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """Where the set is and how large."""
-
-    where: str
-    set_rows: int
-    sentinel_rows: int
-
-
 def publish(
-    raw: Raw,
-    decisions: pl.DataFrame,
-    found: Findings,
-    manifest: Manifest,
-    config: Config,
-    work: Work,
-    store: Store,
-) -> Published:
-    """Writes everything to the staging folder, the manifest last, and has the store show it.
+    raw: Raw, decisions: pl.DataFrame, found: Findings, manifest: Manifest, config: Config, work: Work
+) -> Path:
+    """Writes everything aside, then gives it its name and moves LATEST; gives the folder.
 
     A set that is published under the same id is left as it is; LATEST moves to it.
 
@@ -64,26 +48,31 @@ def publish(
 
     Raises:
         NothingError: no row is clean.
-        EngineError: disk or store refuse; the same command continues.
+        EngineError: the disk refuses; the same command continues.
     """
     train = _ordered(decisions, "keep_unscored", config)
     sentinel = _ordered(decisions, "hold_sentinel", config)
     if train.is_empty():
         counts = ", ".join(f"{count} {name}" for name, count in sorted(manifest.counts.items()) if count)
         raise NothingError("no row of the pool is clean", where=counts, do=_remedy(found))
-    if not store.holds(manifest.refresh_id):
-        staging = store.staging(manifest.refresh_id)
-        with disk_errors(staging, during_pass=True):
-            shutil.rmtree(staging, ignore_errors=True)  # of a killed run
-            staging.mkdir(parents=True)
+    refreshes = config.output.dir / REFRESHES
+    folder = refreshes / manifest.refresh_id
+    with disk_errors(refreshes, during_pass=True):
+        if not folder.is_dir():
+            for stale in refreshes.glob(f"{TEMPORARY}*"):  # of a killed run; the folder is locked
+                shutil.rmtree(stale)
+            aside = refreshes / f"{TEMPORARY}{manifest.refresh_id}"
+            aside.mkdir(parents=True)
             tables = {
-                "train": _set("train", raw, train, config, work, staging),
-                "sentinel": _set("sentinel", raw, sentinel, config, work, staging),
-                **_account(raw, decisions, found, staging),
+                "train": _set("train", raw, train, config, work, aside),
+                "sentinel": _set("sentinel", raw, sentinel, config, work, aside),
+                **_account(raw, decisions, found, aside),
             }
-            write_manifest(staging, replace(manifest, tables=tables))
-    where = store.commit(manifest.refresh_id)
-    return Published(where=where, set_rows=train.height, sentinel_rows=sentinel.height)
+            write_manifest(aside, replace(manifest, tables=tables))
+            aside.rename(folder)
+            sync_folder(refreshes)
+        point_latest(config.output.dir, manifest.refresh_id)
+    return folder
 
 
 def _ordered(decisions: pl.DataFrame, fate: str, config: Config) -> pl.DataFrame:
@@ -96,13 +85,13 @@ def _ordered(decisions: pl.DataFrame, fate: str, config: Config) -> pl.DataFrame
     return shuffled(described, config.prepare.seed)
 
 
-def _set(name: str, raw: Raw, rows: pl.DataFrame, config: Config, work: Work, staging: Path) -> list[Shard]:
+def _set(name: str, raw: Raw, rows: pl.DataFrame, config: Config, work: Work, aside: Path) -> list[Shard]:
     if rows.is_empty():
         return []
     row_bytes = max(1, raw.bytes // raw.rows)
     size = max(1, min(config.output.shard_rows, SHARD_BYTES // row_bytes))
     tables = _exported(raw, rows, size, config, work.aside(name))
-    shards = write_numbered(tables, staging / name, count=-(-rows.height // size))
+    shards = write_numbered(tables, aside / name, count=-(-rows.height // size))
     return [replace(shard, name=f"{name}/{shard.name}") for shard in shards]
 
 
@@ -112,7 +101,7 @@ def _exported(raw: Raw, rows: pl.DataFrame, size: int, config: Config, aside: Pa
         yield export(pool, here, config.output.layout)
 
 
-def _account(raw: Raw, decisions: pl.DataFrame, found: Findings, staging: Path) -> dict[str, list[Shard]]:
+def _account(raw: Raw, decisions: pl.DataFrame, found: Findings, aside: Path) -> dict[str, list[Shard]]:
     frames = {
         "decisions": decisions,
         "duplicates": found.duplicates,
@@ -121,7 +110,7 @@ def _account(raw: Raw, decisions: pl.DataFrame, found: Findings, staging: Path) 
         "unreadable": raw.unreadable,
         "groups": pl.DataFrame(schema=GROUPS),
     }
-    return {name: [write_whole(to_arrow(frame), staging, name)] for name, frame in frames.items()}
+    return {name: [write_whole(to_arrow(frame), aside, name)] for name, frame in frames.items()}
 
 
 def _remedy(found: Findings) -> str:

@@ -6,6 +6,7 @@ In: decisions and findings. Out: `Prepared`, plain JSON, and a summary for stand
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -25,7 +26,7 @@ class Prepared:
     """A raw pool, accounted for row by row."""
 
     prepare_id: str
-    where: str | None  # the published set; None in a dry run
+    path: Path | None  # the published set; None in a dry run
     pool_rows: int  # rows that could be read; each has a decision
     unreadable_rows: int
     set_rows: int
@@ -40,11 +41,11 @@ class Prepared:
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return asdict(self)
+        return {**asdict(self), "path": None if self.path is None else str(self.path)}
 
 
 def prepared(
-    prepare_id: str, raw: Raw, decisions: pl.DataFrame, found: Findings, where: str | None
+    prepare_id: str, raw: Raw, decisions: pl.DataFrame, found: Findings, folder: Path | None
 ) -> Prepared:
     """The figures of a preparation."""
     suspects = found.references.filter(pl.col("status").is_in(["refused", "unusable"]))
@@ -52,7 +53,7 @@ def prepared(
     fates = decisions["decision"].cast(pl.String)
     return Prepared(
         prepare_id=prepare_id,
-        where=where,
+        path=folder,
         pool_rows=raw.rows,
         unreadable_rows=raw.unreadable.height,
         set_rows=int((fates == "keep_unscored").sum()),
@@ -91,7 +92,7 @@ def render_prepared(done: Prepared) -> RenderableType:
         facts["duplicates"] += f"; {done.other_references:,} have another reference than what stays"
     if done.unreadable_rows:
         facts["unreadable"] = f"{done.unreadable_rows:,} rows, which have no decision"
-    title = "Nothing was written" if done.where is None else f"prepared {done.prepare_id}"
+    title = "Nothing was written" if done.path is None else f"prepared {done.prepare_id}"
     parts: list[RenderableType] = [Text(f"{title}\n", style="bold"), decision_table(done.decisions), Text()]
     if done.causes:
         table = figure_table("why references are suspect", "prompts")
@@ -99,8 +100,8 @@ def render_prepared(done: Prepared) -> RenderableType:
             table.add_row(row["cause"], f"{row['prompts']:,}")
         parts += [table, Text()]
     parts.append(fact_table(facts))
-    if done.where is not None:
-        parts.append(Text(f"\n{done.where}", style="bold", overflow="fold"))
+    if done.path is not None:
+        parts.append(Text(f"\n{done.path}", style="bold", overflow="fold"))
     return Group(*parts)
 
 

@@ -1,4 +1,4 @@
-"""Publishing to a folder and to URLs: the manifest commits, and nothing that it does not name is read."""
+"""Copies at URLs: the manifest commits, and nothing that it does not name is read."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from curriculum.config import load_config
 from curriculum.errors import EngineError, UsageError
 from curriculum.prepare import prepare
 from curriculum.preparing.result import Prepared
+from curriculum.refresh import refresh
 from curriculum.scoring.progress import SilentView
-from curriculum.stores import UrlStore, open_store
+from curriculum.stores import Store, open_store
 
 
 class Refusing(DirFileSystem):
@@ -38,6 +39,15 @@ class Refusing(DirFileSystem):
         super().put_file(*args, **options)
 
 
+class Cutting(DirFileSystem):
+    """A folder behind fsspec that loses the end of every file."""
+
+    protocol = "cutting"
+
+    def put_file(self, lpath: str, rpath: str, **options: Any) -> None:
+        self.pipe_file(rpath, Path(lpath).read_bytes()[:-1])
+
+
 @pytest.fixture
 def memory() -> Iterator[str]:
     """A URL of an empty store in memory."""
@@ -49,19 +59,16 @@ def memory() -> Iterator[str]:
 
 @pytest.fixture
 def publish(tmp_path: Path) -> Callable[..., Prepared]:
-    """Prepares a pool of as many rows as asked for and publishes it at a URL."""
+    """Prepares a pool of as many rows as asked for and copies the set to a URL, if there is one."""
 
-    def run(url: str, rows: int, **overrides: object) -> Prepared:
+    def run(rows: int, url: str | None = None) -> Prepared:
         path = tmp_path / f"raw-{rows}.jsonl"
-        path.write_text(
-            "".join(
-                json.dumps({"prompt": f"{'word ' * i}{i}?", "answer": str(i)}) + "\n" for i in range(rows)
-            )
-        )
-        settings = {"pool.sources": [str(path)], "pool.default_verifier": "boxed"}
-        settings |= {"prepare.check_references": False, "output.dir": str(tmp_path / "home")}
-        config = load_config(None, {**settings, "output.shard_rows": 10, "prepare.sentinel": 2, **overrides})
-        return prepare(config, SilentView(), out=url)
+        problems = [{"prompt": f"{'word ' * i}{i}?", "answer": str(i)} for i in range(rows)]
+        path.write_text("".join(json.dumps(problem) + "\n" for problem in problems))
+        settings = {"pool.sources": [str(path)], "pool.default_verifier": "boxed", "output.shard_rows": 10}
+        settings |= {"prepare.check_references": False, "prepare.sentinel": 2}
+        settings |= {"output.dir": str(tmp_path / "out"), "output.url": url}
+        return prepare(load_config(None, settings), SilentView())
 
     return run
 
@@ -78,10 +85,8 @@ def read(url: str, table: str = "train") -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def test_a_set_at_a_url_is_the_set_in_a_folder(publish, memory, tmp_path) -> None:
-    there, here = publish(memory, 40), publish(str(tmp_path / "out"), 40)
-    assert there.where == f"{memory}/refreshes/{there.prepare_id}"
-    assert there.prepare_id == here.prepare_id
+def test_the_set_at_a_url_is_the_set_in_the_folder(publish, memory, tmp_path) -> None:
+    publish(40, memory)
     for table in ("train", "sentinel", "decisions"):
         assert read(memory, table).equals(read(f"file://{tmp_path}/out", table))
 
@@ -89,47 +94,56 @@ def test_a_set_at_a_url_is_the_set_in_a_folder(publish, memory, tmp_path) -> Non
 def test_datasets_reads_a_set_at_a_url(publish, memory) -> None:
     import datasets
 
-    done = publish(memory, 40)
-    read_there = datasets.load_dataset("parquet", data_files=f"{done.where}/train/*.parquet", split="train")
-    assert sorted(read_there["prompt_id"]) == sorted(read(memory)["prompt_id"])
+    done = publish(40, memory)
+    shards = f"{memory}/refreshes/{done.prepare_id}/train/*.parquet"
+    there = datasets.load_dataset("parquet", data_files=shards, split="train")
+    assert sorted(there["prompt_id"]) == sorted(read(memory)["prompt_id"])
 
 
 def test_shards_of_an_earlier_set_are_not_read(publish, memory) -> None:
-    publish(memory, 60)
-    publish(memory, 20)
+    publish(60, memory)
+    publish(20, memory)
     assert read(memory).height == 18
 
 
 def test_an_upload_that_breaks_off_shows_nothing_and_is_continued(publish, tmp_path) -> None:
-    """What was published before stays the newest set until the manifest of the next one is there."""
-    out = tmp_path / "bucket"
-    out.mkdir()
-    before = publish(str(out), 20)
-    staged = publish(str(tmp_path / "elsewhere"), 60)
-    work = tmp_path / "work"
-    work.mkdir()
-    refusing = UrlStore("refusing://bucket", Refusing(str(out), puts=3), "", work)
-    refusing.staging(staged.prepare_id).symlink_to(staged.where)
+    """What was there before stays the newest set until the manifest of the next one is there."""
+    bucket = tmp_path / "bucket"
+    bucket.mkdir()
+    before = publish(20, f"file://{bucket}")
+    after = publish(60)
     with pytest.raises(EngineError, match="no more today"):
-        refusing.commit(staged.prepare_id)
-    there = (out / "refreshes" / staged.prepare_id).rglob("*.parquet")
-    assert len(list(there)) == 3
-    assert not refusing.holds(staged.prepare_id)
-    assert read(f"file://{out}").height == before.set_rows == 18
-    patient = UrlStore("refusing://bucket", Refusing(str(out), puts=99), "", work)
-    patient.commit(staged.prepare_id)
-    assert patient.holds(staged.prepare_id)
-    assert read(f"file://{out}").height == staged.set_rows == 58
+        Store("refusing://bucket", Refusing(str(bucket), puts=3), "").put(after.path)
+    files = (bucket / "refreshes" / after.prepare_id).rglob("*.parquet")
+    assert len(list(files)) == 3
+    assert read(f"file://{bucket}").height == before.set_rows == 18
+    where = Store("refusing://bucket", Refusing(str(bucket), puts=99), "").put(after.path)
+    assert where == f"refusing://bucket/refreshes/{after.prepare_id}"
+    assert read(f"file://{bucket}").height == after.set_rows == 58
 
 
 def test_a_set_that_is_there_is_not_put_again(publish, tmp_path) -> None:
-    out = tmp_path / "bucket"
-    done = publish(str(out), 20)
-    UrlStore("refusing://bucket", Refusing(str(out), puts=0), "", tmp_path).commit(done.prepare_id)
-    assert (out / "LATEST").read_text() == f"{done.prepare_id}\n"
+    done = publish(20, f"file://{tmp_path}/bucket")
+    (tmp_path / "bucket/LATEST").unlink()
+    Store("refusing://bucket", Refusing(str(tmp_path / "bucket"), puts=0), "").put(done.path)
+    assert (tmp_path / "bucket/LATEST").read_text() == f"{done.prepare_id}\n"
+
+
+def test_a_file_that_arrives_cut_short_is_not_committed(publish, tmp_path) -> None:
+    done = publish(20)
+    with pytest.raises(EngineError, match="bytes there"):
+        Store("cut://bucket", Cutting(str(tmp_path), LocalFileSystem()), "").put(done.path)
+    assert not (tmp_path / "LATEST").exists()
+    assert not list((tmp_path / "refreshes").rglob("manifest.json"))
+
+
+def test_a_refresh_is_copied_too(recorded, memory, tmp_path) -> None:
+    config = recorded.config(tmp_path / "out", output__url=memory)
+    done = refresh(config, recorded.sources, SilentView())
+    assert read(memory).equals(pl.read_parquet(done.path / "train/*.parquet"))
 
 
 @pytest.mark.parametrize("url", ["nowhere://bucket", "http//:bucket://"])
-def test_a_url_that_cannot_be_opened_is_an_error(url: str, tmp_path) -> None:
-    with pytest.raises(UsageError, match="cannot publish there"):
-        open_store(url, tmp_path)
+def test_a_url_that_cannot_be_opened_is_an_error(url: str) -> None:
+    with pytest.raises(UsageError, match="no set can be copied there"):
+        open_store(url)

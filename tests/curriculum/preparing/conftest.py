@@ -112,7 +112,7 @@ def table() -> Callable[[Prepared, str], pl.DataFrame]:
     """A table of a published set, from the files that its manifest names."""
 
     def read(done: Prepared, name: str) -> pl.DataFrame:
-        folder = Path(str(done.where))
-        return pl.read_parquet([folder / shard.name for shard in read_manifest(folder).tables[name]])
+        assert done.path is not None
+        return pl.read_parquet([done.path / shard.name for shard in read_manifest(done.path).tables[name]])
 
     return read
