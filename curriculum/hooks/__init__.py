@@ -4,7 +4,8 @@ In: a published set. Out: prompts by weight, evidence for the next refresh, a re
 nothing. Runs in other people's processes: numpy and pyarrow only, nothing of `verifiers` or `pipelines`.
 
     manifest.py   which files belong to a set        published.py  their columns
-    ids.py        prompt ids as integers             order.py      the batches of an epoch
+    ids.py        prompt ids as integers             sorting.py    the order of millions of them
+    order.py      the batches of an epoch            prompts.py    rows of the shards by number
     epoch.py      what was issued and trained        state.py      the same as a saved state
     groups.py     rollouts put together to groups    evidence.py   what they say, kept for the next refresh
     signal.py     how much signal is left            sampler.py    all of it, for a trainer

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from curriculum.errors import UsageError
+from curriculum.hooks.sorting import sorted_rows
 
 Words: TypeAlias = NDArray[np.uint64]
 Rows: TypeAlias = NDArray[np.int64]
@@ -80,9 +81,8 @@ class IdIndex:
         """
         self.leading = np.ascontiguousarray(words[:, 0])
         self.trailing = np.ascontiguousarray(words[:, 1])
-        order = np.argsort(self.leading)
-        self._sorted = self.leading[order]
-        self._order = order.astype(np.int32)
+        self._order = sorted_rows(self.leading)
+        self._sorted = self.leading[self._order]
         twins = np.flatnonzero(self._sorted[1:] == self._sorted[:-1])
         # Rows whose leading halves are equal are neighbours here; equal ids among them are a fault.
         for at in twins.tolist():

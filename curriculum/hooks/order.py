@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from curriculum.errors import UsageError
 from curriculum.hooks.ids import Rows
 from curriculum.hooks.published import PublishedSet
+from curriculum.hooks.sorting import sorted_keys
 
 Mode: TypeAlias = Literal["weighted", "shuffle", "easy_to_hard"]
 WeightBy: TypeAlias = Literal["learnability", "p_mixed", "weight"]
@@ -133,19 +134,19 @@ def draw(
     keys = rng.standard_exponential(len(published))
     if recipe.mode == "weighted":
         keys /= _weights(published, recipe)
-    keys[carried] = -1 / (1 + keys[carried])  # before all others, still in random order
-    free = np.ones(len(published), dtype=np.bool_)
-    free[excluded] = False
-    queues = []
-    for stratum in places:
-        rows = np.flatnonzero(free if stratum.members is None else free & stratum.members).astype(np.int32)
-        queues.append(rows[np.argsort(keys[rows])])
+    keys[carried] *= 2.0**-600  # before all others, still in random order
+    rows = sorted_keys(keys)
+    if excluded.size:
+        free = np.ones(len(published), dtype=np.bool_)
+        free[excluded] = False
+        rows = rows[free[rows]]
+    queues = [rows if stratum.members is None else rows[stratum.members[rows]] for stratum in places]
     count = min(queue.size // stratum.places for queue, stratum in zip(queues, places, strict=True))
     parts, rest = [], [_NOTHING]
     for queue, stratum in zip(queues, places, strict=True):
         taken, left = np.split(queue, [count * stratum.places])
         if recipe.mode == "easy_to_hard":
-            taken = taken[np.argsort(-published.pass_rate[taken], kind="stable")]
+            taken = taken[sorted_keys(1.0 - published.pass_rate[taken].astype(np.float64))]
         parts.append(taken.reshape(count, stratum.places))
         if left.size < stratum.places:
             rest.append(left.astype(np.int64))

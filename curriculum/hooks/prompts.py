@@ -67,7 +67,7 @@ class PublishedRows:
         return found
 
     def _open(self, published: PublishedSet) -> None:
-        if published.rows_digest:
+        if published.rows is not None:
             raise UsageError(
                 "the sampler draws from a part of the set, whose rows have other numbers",
                 where=str(published.source.folder),

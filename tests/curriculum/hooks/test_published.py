@@ -124,3 +124,23 @@ def test_an_id_that_is_there_twice_is_refused():
     words = parse_ids([f"{5:016x}{n:016x}" for n in (3, 1, 3)], where="")
     with pytest.raises(UsageError, match="twice"):
         IdIndex(words, where="")
+
+
+COLUMNS = ["weight", "pass_rate", "p_mixed", "max_tokens", "alpha", "beta", "domain", "hard_reserve"]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_part_has_the_columns_of_its_rows(small, name):
+    whole = open_published(small.folder)
+    some = np.arange(3, 90, 4)
+    part = whole.part(some)
+    assert getattr(part, name).tolist() == getattr(whole, name)[some].tolist()
+    assert getattr(part.part(np.arange(2, 10)), name).tolist() == getattr(whole, name)[some[2:10]].tolist()
+
+
+def test_a_part_is_another_set_and_the_whole_is_none(small):
+    whole = open_published(small.folder)
+    parts = [whole.part(rows) for rows in (np.arange(50), np.arange(51), np.arange(1, 51))]
+    assert len({whole.identity, *(part.identity for part in parts)}) == 4
+    assert whole.part(np.arange(50)).identity == parts[0].identity
+    assert whole.part(np.arange(103)) is whole
