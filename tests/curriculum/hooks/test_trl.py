@@ -94,6 +94,13 @@ def trainer_of(written, folder, judge, *, stop=None, eval_dataset=None, **settin
     )
 
 
+def order_of(written, trainer):
+    """The batches of three epochs, as ids."""
+    recipe = Recipe(batch_size=PROMPTS, seed=trainer.args.seed)
+    sampler = CurriculumSampler(written.folder, recipe, evidence=Evidence(None))
+    return [sampler.prompt_ids(rows) for _ in range(3) for rows in sampler.batches()]
+
+
 def evidence_of(out):
     """Every line of every evidence file but the headers, with its name."""
     found = []
@@ -144,10 +151,7 @@ def test_a_resumed_run_trains_the_prompts_of_an_unbroken_one(runs):
 
 
 def test_the_order_is_that_of_the_sampler(runs):
-    recipe = Recipe(batch_size=PROMPTS, seed=runs.trainer.args.seed)
-    sampler = CurriculumSampler(runs.written.folder, recipe, evidence=Evidence(None))
-    expected = [sampler.prompt_ids(rows) for _ in range(3) for rows in sampler.batches()]
-    assert runs.unbroken.prompts == expected[:30]
+    assert runs.unbroken.prompts == order_of(runs.written, runs.trainer)[:30]
 
 
 def test_the_rollouts_are_evidence_and_those_of_an_evaluation_are_not(runs):
@@ -184,16 +188,15 @@ def test_generation_batches_that_are_used_for_several_steps(small, tmp_path, cap
     """A checkpoint inside a generation batch begins the batch again, and says so; others repeat nothing."""
     settings |= {"max_steps": steps, "save_steps": 2}
     settings["per_device_train_batch_size"] = PROMPTS * GROUP // settings["steps_per_generation"]
-    unbroken, stopped, resumed = Judge(), Judge(), Judge()
-    for judge, folder, stop in ((unbroken, "a", None), (stopped, "b", 2), (resumed, "b", None)):
-        trainer = trainer_of(small, tmp_path / folder, judge, stop=stop, **settings)
+    stopped, resumed = Judge(), Judge()
+    for judge, stop in ((stopped, 2), (resumed, None)):
+        trainer = trainer_of(small, tmp_path / "run", judge, stop=stop, **settings)
         attach(trainer, small.out)
-        trainer.train(resume_from_checkpoint=True if judge is resumed else None)
+        trainer.train(resume_from_checkpoint=stop is None)
     assert ("inside a generation batch" in caplog.text) is not whole
-    done = len(stopped.prompts) if whole else 0
-    together = stopped.prompts[:done] + resumed.prompts
-    assert together == unbroken.prompts[: len(together)]
-    assert len(together) > 1
+    trained = stopped.prompts * whole + resumed.prompts
+    assert trained == order_of(small, trainer)[: len(trained)]
+    assert len(trained) > 1
 
 
 def test_a_resume_on_a_newer_set_repeats_nothing_of_the_epoch(small, publish, tmp_path, caplog):
