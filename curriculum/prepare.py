@@ -19,36 +19,24 @@ from datetime import UTC, datetime
 import polars as pl
 
 from curriculum.checkpoints import Checkpoint, resolve_checkpoint
-from curriculum.config import Config, PrepareConfig
+from curriculum.config import Config
 from curriculum.errors import UsageError
 from curriculum.lock import locked
 from curriculum.manifest import Manifest, read_manifest
 from curriculum.plan import read_options, verifier_versions
 from curriculum.policy import Sources
 from curriculum.preparing.decide import Findings, decide
-from curriculum.preparing.duplicates import (
-    DUPLICATES,
-    in_other_pools,
-    near_texts,
-    ranked,
-    same_prompts,
-    same_texts,
-    texts_of,
-)
-from curriculum.preparing.lengths import LENGTHS, length_rule, prompt_lengths
+from curriculum.preparing.duplicates import ranked
+from curriculum.preparing.lengths import length_rule
 from curriculum.preparing.publish import publish
 from curriculum.preparing.raw import Raw, read_raw
-from curriculum.preparing.references import REFERENCES, check_references
 from curriculum.preparing.result import Prepared, prepared
-from curriculum.preparing.sentinel import held_out, wanted
-from curriculum.preparing.texts import read_texts, set_inputs
-from curriculum.preparing.work import Work, open_work, stage_key
+from curriculum.preparing.stages import Stages
+from curriculum.preparing.work import open_work, stage_key
 from curriculum.refresh import library_versions, refresh
 from curriculum.result import RefreshResult
 from curriculum.scoring.progress import View
 from curriculum.stores import open_store
-from pipelines.contamination import contamination
-from pipelines.schemas import CONTAMINATION
 
 
 def prepare(
@@ -84,15 +72,18 @@ def prepare(
     ):
         view.stage("reading")
         raw = read_raw(_sources(config), read_options(config.pool), work)
-        found, key, versions = _examine(raw, config, checkpoint, work, view)
+        versions = verifier_versions(
+            raw.index["verifier"].unique(), allow_unsafe=config.verification.allow_unsafe_execution
+        )
+        stages = Stages(raw, config, work, view)
+        found = _examine(raw, config, checkpoint, stages, versions)
         decisions = decide(raw, found)
-        name = f"prepared-{_set_key(key, config)[:8]}"
+        name = f"prepared-{_set_key(stages.key, config)[:8]}"
         if dry_run:
             return prepared(name, raw, decisions, found, folder=None)
         view.stage("publishing")
-        folder = publish(
-            raw, decisions, found, _manifest(name, raw, decisions, config, versions), config, work
-        )
+        manifest = _manifest(name, raw, decisions, config, versions)
+        folder = publish(raw, decisions, found, manifest, config, work)
         if store is not None:
             view.note(f"copied to {store.put(folder)}")
         work.tidy()
@@ -124,107 +115,24 @@ def _sources(config: Config) -> tuple[str, ...]:
 
 
 def _examine(
-    raw: Raw, config: Config, checkpoint: Checkpoint | None, work: Work, view: View
-) -> tuple[Findings, str, dict[str, str]]:
-    """What every stage finds, the key of all of it, and the versions of the verifiers."""
-    settings = config.prepare
-    names = raw.index["verifier"].unique()
-    versions = verifier_versions(names, allow_unsafe=config.verification.allow_unsafe_execution)
+    raw: Raw, config: Config, checkpoint: Checkpoint | None, stages: Stages, versions: dict[str, str]
+) -> Findings:
+    """What every stage finds."""
     rule = length_rule(config, checkpoint)
-
-    references = pl.DataFrame(schema=REFERENCES)
-    key = stage_key(raw.key, settings.check_references)
-    if settings.check_references:
-        view.stage("checking references")
-        references = check_references(raw, config, versions, work, view)
-        key = stage_key(key, versions, settings.solution_key)
-
-    view.stage("looking for duplicates")
+    references = stages.references(versions)
     firsts = ranked(raw, references)
-    duplicates, key = _duplicates(raw, firsts, settings, key, work, view)
+    duplicates = stages.duplicates(firsts)
     left = firsts.join(duplicates, on="row", how="anti")
-
-    view.stage("looking for evaluation prompts")
-    hits, key = _contamination(raw, left, settings, key, work, view)
-
-    view.stage("measuring prompts")
-    lengths = pl.DataFrame(schema=LENGTHS)
-    if rule is None:
-        view.note("prompt lengths are not measured: no tokenizer is named")
-    else:
-        key = stage_key(key, rule.fingerprint, rule.most, config.chat.model_dump(mode="json"))
-        lengths = work.table("lengths", key, lambda: prompt_lengths(raw, left, rule, config))
-
     found = Findings(
         duplicates=duplicates,
-        contamination=hits,
+        contamination=stages.contamination(left),
         references=references,
-        lengths=lengths,
+        lengths=stages.lengths(left, rule),
         most_tokens=rule.most if rule else None,
-        sentinel=pl.DataFrame(schema={"prompt_id": pl.String}),
+        sentinel=left.select("prompt_id").clear(),
     )
-    view.stage("holding out a sentinel set")
     clean = decide(raw, found).filter(pl.col("decision") == "keep_unscored")
-    sentinel, key = _sentinel(raw, left.join(clean, on="row", how="semi"), settings, key, work)
-    return replace(found, sentinel=sentinel), key, versions
-
-
-def _duplicates(
-    raw: Raw, firsts: pl.DataFrame, settings: PrepareConfig, key: str, work: Work, view: View
-) -> tuple[pl.DataFrame, str]:
-    """Every superfluous row, DUPLICATES: of equal prompts, then of equal texts, then of texts that are alike,
-    then of what stands in other pools; each is looked for among the rows that the ones before have left."""
-    same = same_prompts(raw)
-    key = stage_key(key, "same texts")
-    texts = work.table("same_texts", key, lambda: same_texts(raw, firsts))
-    left = firsts.join(texts, on="row", how="anti")
-    near = others = pl.DataFrame(schema=DUPLICATES)
-    if threshold := settings.near_duplicates:
-        key = stage_key(key, threshold)
-        near = work.table("near_duplicates", key, lambda: near_texts(texts_of(raw, left), threshold))
-        left = left.join(near, on="row", how="anti")
-    if settings.against:
-        key = stage_key(key, set_inputs(settings.against, settings.evaluation_key))
-        others = work.table(
-            "against",
-            key,
-            lambda: in_other_pools(
-                texts_of(raw, left),
-                read_texts(settings.against, settings.evaluation_key, view),
-                threshold or 1.0,
-            ),
-        )
-    return pl.concat([same, texts, near, others]).sort("row"), key
-
-
-def _contamination(
-    raw: Raw, rows: pl.DataFrame, settings: PrepareConfig, key: str, work: Work, view: View
-) -> tuple[pl.DataFrame, str]:
-    """Every pair of a prompt and an evaluation prompt that it holds: CONTAMINATION."""
-    if not settings.evaluations:
-        view.note("no evaluation set is named")
-        return pl.DataFrame(schema=CONTAMINATION), key
-    key = stage_key(key, set_inputs(settings.evaluations, settings.evaluation_key))
-
-    def find() -> pl.DataFrame:
-        sets = read_texts(settings.evaluations, settings.evaluation_key, view)
-        named = sets.select(evaluation="set", evaluation_row="place", text="text")
-        return contamination(texts_of(raw, rows).select("prompt_id", "text"), named)
-
-    return work.table("contamination", key, find), key
-
-
-def _sentinel(
-    raw: Raw, clean: pl.DataFrame, settings: PrepareConfig, key: str, work: Work
-) -> tuple[pl.DataFrame, str]:
-    """The prompts that are held out: column prompt_id."""
-    count = wanted(clean.height, settings.sentinel)
-    key = stage_key(key, count, settings.sentinel_apart, settings.seed)
-
-    def choose() -> pl.DataFrame:
-        return held_out(texts_of(raw, clean), count, apart=settings.sentinel_apart, seed=settings.seed)
-
-    return work.table("sentinel", key, choose), key
+    return replace(found, sentinel=stages.sentinel(left.join(clean, on="row", how="semi")))
 
 
 def _set_key(key: str, config: Config) -> str:

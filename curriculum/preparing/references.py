@@ -23,7 +23,7 @@ from curriculum.pool.columns import values
 from curriculum.preparing.probes import Of, Probe, probes
 from curriculum.preparing.raw import Raw
 from curriculum.preparing.texts import asked
-from curriculum.preparing.work import Work, stage_key, write_table
+from curriculum.preparing.work import Work, write_table
 from curriculum.scoring.judges import verifier_instances, worker_count
 from curriculum.scoring.progress import Progress, View
 from verifiers.shaping import RewardShape
@@ -33,7 +33,6 @@ from verifiers.workers import Item, Judged, VerifierWorkers, WorkersError
 KEEP_EVERY_S = 2.0
 BATCH = 1024
 MAX_PENDING = 8192
-_VERSION = 1  # a change of what is asked of a reference makes another key
 
 REFERENCES = pl.Schema(
     {
@@ -61,13 +60,11 @@ class _Open:
         return prompt_id, self.verifier, status, of, cause
 
 
-def check_references(
-    raw: Raw, config: Config, versions: dict[str, str], work: Work, view: View
-) -> pl.DataFrame:
+def check_references(raw: Raw, config: Config, key: str, work: Work, view: View) -> pl.DataFrame:
     """What every distinct prompt's reference says of itself: schema REFERENCES, sorted by prompt_id.
 
     Args:
-        versions: name to version of the verifiers of the pool.
+        key: names what decides the verdicts.
 
     Raises:
         UsageError: there is no column of solutions of the configured name.
@@ -75,7 +72,6 @@ def check_references(
     """
     solution_key = config.prepare.solution_key
     _require_solutions(raw, solution_key)
-    key = stage_key(_VERSION, raw.key, versions, solution_key, config.verification.deadline_s)
     kept, made = work.growing("references", key)
     done = _pieces(kept)
     total = raw.index["prompt_id"].n_unique()

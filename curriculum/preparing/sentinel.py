@@ -31,8 +31,6 @@ def held_out(texts: pl.DataFrame, count: int, *, apart: float, seed: int) -> pl.
         apart: similarity from which on two prompts are of one family.
         seed: of the choice.
     """
-    if count == 0:
-        return texts.select("prompt_id").clear()
     alike = near_duplicates(texts.select("prompt_id", "text"), threshold=apart)
     family = texts.select("prompt_id").join(alike, on="prompt_id", how="left")
     family = family.select("prompt_id", family=pl.coalesce("duplicate_of", "prompt_id"))

@@ -76,7 +76,7 @@ def found(tmp_path_factory) -> list[dict[str, Any]]:
     config = load_config(None, {"prepare.solution_key": "worked", "verification.workers": 2})
     work = Work(folder, folder)
     raw = read_raw([str(folder / "rows.jsonl")], read_options(config.pool), work)
-    references = check_references(raw, config, {}, work, SilentView())
+    references = check_references(raw, config, "key", work, SilentView())
     assert references.height == len(CASES)
     return raw.index.join(references, on="prompt_id", how="left", maintain_order="left").to_dicts()
 
