@@ -10,12 +10,17 @@ import json
 import os
 import signal
 import sys
+from copy import deepcopy
+from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import torch
 import verl
+import yaml
 from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 from torchdata.stateful_dataloader import StatefulDataLoader
 from transformers import AutoTokenizer
 from verl import DataProto
@@ -34,17 +39,28 @@ GROUP = 4
 WIDTH = 6  # tokens of the longest response
 
 
-def configure(overrides):
+@cache
+def composed(*overrides):
+    """verl's configuration with a command line's overrides."""
     folder = Path(verl.__file__).parent / "trainer/config"
     with initialize_config_dir(str(folder), version_base=None):
-        return compose("ppo_trainer", overrides=overrides)
+        return compose("ppo_trainer", overrides=list(overrides))
+
+
+def configure(overrides, more):
+    """The same with a few more; composing all of it again would take most of a second each time."""
+    config = deepcopy(composed(*overrides))
+    for one in more:
+        key, _, value = one.lstrip("+").partition("=")
+        OmegaConf.update(config, key, yaml.safe_load(value), force_add=True)
+    return config
 
 
 class Trainer:
     """As much of a verl trainer as has to do with data."""
 
     def __init__(self, job, *more):
-        self.config = configure([*job["overrides"], *more])
+        self.config = configure(job["overrides"], more)
         data = self.config.data
         self.tokenizer = AutoTokenizer.from_pretrained(job["tokenizer"])
         self.dataset = create_rl_dataset(
@@ -73,7 +89,7 @@ def ids_of(batch):
 
 def trained(run, steps):
     """What `steps` steps train."""
-    return [ids_of(batch) for batch, _ in zip(run.batches(), range(steps), strict=False)]
+    return [ids_of(batch) for batch in islice(run.batches(), steps)]
 
 
 def killed_and_resumed(job, folder, steps, at, *more):
