@@ -36,7 +36,8 @@ _ALLOWED = {
         dup:32:23 dup2:33:- dup3:292:24 fcntl:72:25 pipe:22:- pipe2:293:59 poll:7:- ppoll:271:73 select:23:-
         pselect6:270:72 epoll_create:213:- epoll_create1:291:20 epoll_ctl:233:21 epoll_wait:232:-
         epoll_pwait:281:22 epoll_pwait2:441:441 eventfd:284:- eventfd2:290:19 sendto:44:206 recvfrom:45:207
-        shutdown:48:210 getsockopt:55:209 setsockopt:54:208 getsockname:51:204 getpeername:52:205
+        recvmsg:47:212 shutdown:48:210 getsockopt:55:209 setsockopt:54:208 getsockname:51:204
+        getpeername:52:205
     """,
     "memory": """
         brk:12:214 mmap:9:222 munmap:11:215 mprotect:10:226 mremap:25:216 madvise:28:233 msync:26:227

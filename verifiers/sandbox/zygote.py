@@ -7,6 +7,9 @@ It is started by exec with an empty environment before any test exists, so a for
 A request carries the limits and the descriptors (lease, channel[, stdin, stdout]). The lease is how one
 program is followed and ended: when it exits, its `STATUS` is sent there; when the other end is closed, it is
 killed, and with it its pid namespace. The zygote itself ends when its parent does.
+
+A program is forked and locked in before it is given its descriptors, so that one can be made ready in idle
+time: a spare, as long as requests come one after the other and ask for the same limits.
 """
 
 from __future__ import annotations
@@ -32,7 +35,10 @@ READY = b"ready"
 STATUS = struct.Struct("<i")
 """On the lease: a program's exit status, or minus the number of the signal that killed it."""
 _MAX_REQUEST = 256
-_LEASE, _CHANNEL, _STDIN = range(3)
+_SPARE_MS = 50
+"""How long a spare waits, so that nothing is left when nothing is asked for."""
+_CHANNEL, _STDIN = range(2)
+"""Places in what a program is given; a request has the lease before them."""
 
 # Imported once here instead of in every program; the rest of the standard library is there to import.
 _WARM = """
@@ -61,6 +67,17 @@ class _Program:
 
 
 @dataclass(slots=True)
+class _Spare:
+    """A program that is locked in, or about to be, and waits for its descriptors."""
+
+    slot: int
+    pid: int
+    request: bytes
+    """The limits it is locked in with, packed."""
+    handover: socket.socket
+
+
+@dataclass(slots=True)
 class _State:
     cell: jail.Jail
     control: socket.socket
@@ -69,6 +86,10 @@ class _State:
     null: int
     poll: select.poll
     by_descriptor: dict[int, _Program] = field(default_factory=dict)
+    last_request: bytes = b""
+    spare: _Spare | None = None
+    wants_spare: bool = False
+    """Whether the last two requests were the same."""
     free_slots: list[int] = field(default_factory=lambda: list(reversed(range(jail.SLOTS))))
 
 
@@ -117,7 +138,12 @@ def _warm_up(*, wide: bool) -> None:
 
 def _serve(state: _State) -> bool:
     """Handles what has happened; False when the parent is gone."""
-    ready = {descriptor for descriptor, _ in state.poll.poll()}
+    if state.wants_spare and state.spare is None and not state.poll.poll(0):
+        state.spare = _fork(state, state.last_request)
+    ready = {descriptor for descriptor, _ in state.poll.poll(_SPARE_MS if state.spare else None)}
+    if not ready and state.spare is not None:
+        _discard(state, state.spare)
+        state.spare, state.wants_spare = None, False
     if state.parent in ready:
         return False
     # Ends before starts: a new program takes over the numbers of closed descriptors.
@@ -137,14 +163,50 @@ def _start(state: _State) -> bool:
     request, descriptors = _receive(state.control)
     if not request:
         return False
-    lease = socket.socket(fileno=descriptors[_LEASE])
-    if not state.free_slots:
+    lease = socket.socket(fileno=descriptors.pop(0))
+    state.wants_spare, state.last_request = request == state.last_request, request
+    started = _hand_over(state, request, descriptors)
+    if started is None:
         lease.close()
     else:
-        _fork(state, lease, limits.unpack(request), descriptors)
-    for descriptor in descriptors[_CHANNEL:]:
+        program = _Program(started.slot, started.pid, os.pidfd_open(started.pid), lease)
+        for descriptor in (program.exit, lease.fileno()):
+            state.by_descriptor[descriptor] = program
+            state.poll.register(descriptor, select.POLLIN)
+    for descriptor in descriptors:
         os.close(descriptor)
     return True
+
+
+def _hand_over(state: _State, request: bytes, descriptors: list[int]) -> _Spare | None:
+    """The program that now has `descriptors`: the spare if it fits and lives, else a new one.
+
+    None when there is no room for another program.
+    """
+    spare, state.spare = state.spare, None
+    if spare is not None and (spare.request != request or not _give(spare, descriptors)):
+        _discard(state, spare)
+        spare = None
+    if spare is None and (spare := _fork(state, request)) is not None:
+        _give(spare, descriptors)
+    return spare
+
+
+def _give(spare: _Spare, descriptors: list[int]) -> bool:
+    """Sends a spare its descriptors; False when it is gone."""
+    try:
+        socket.send_fds(spare.handover, [b"."], descriptors)
+    except OSError:
+        return False
+    spare.handover.close()
+    return True
+
+
+def _discard(state: _State, spare: _Spare) -> None:
+    os.kill(spare.pid, signal.SIGKILL)
+    os.waitpid(spare.pid, 0)
+    spare.handover.close()
+    state.free_slots.append(spare.slot)
 
 
 def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
@@ -155,16 +217,17 @@ def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
     return request, list(numbers)
 
 
-def _fork(state: _State, lease: socket.socket, bounds: limits.Limits, descriptors: list[int]) -> None:
+def _fork(state: _State, request: bytes) -> _Spare | None:
+    if not state.free_slots:
+        return None
     slot = state.free_slots.pop()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     state.cell.before_fork()
     pid = os.fork()
     if pid == 0:
-        _become_program(state, slot, bounds, descriptors)
-    program = _Program(slot, pid, os.pidfd_open(pid), lease)
-    for descriptor in (program.exit, lease.fileno()):
-        state.by_descriptor[descriptor] = program
-        state.poll.register(descriptor, select.POLLIN)
+        _become_program(state, slot, limits.unpack(request), theirs)
+    theirs.close()
+    return _Spare(slot, pid, request, ours)
 
 
 def _finish(state: _State, program: _Program) -> None:
@@ -183,23 +246,40 @@ def _stop_watching(state: _State, descriptor: int) -> None:
         state.poll.unregister(descriptor)
 
 
-def _become_program(state: _State, slot: int, bounds: limits.Limits, descriptors: list[int]) -> None:
-    """In the fork: keeps this program's descriptors alone, locks the jail, runs what the channel asks for."""
+def _become_program(state: _State, slot: int, bounds: limits.Limits, handover: socket.socket) -> None:
+    """In the fork: locks the jail, waits for descriptors, with these alone runs what the channel asks for."""
     status = programs.FAILED_TO_START
     try:
-        stdin, stdout = descriptors[_STDIN:] or (state.null, state.null)
-        for source, target in ((stdin, 0), (stdout, 1), (state.null, 2)):
-            os.dup2(source, target)
-        channel = Channel(socket.socket(fileno=descriptors[_CHANNEL]))
+        failure = ""
         try:
             state.cell.lock(slot, bounds)
         except OSError as error:
-            channel.send(frames.JAIL_FAILED, str(error).encode())
-        else:
-            os.closerange(3, descriptors[_CHANNEL])
-            os.closerange(descriptors[_CHANNEL] + 1, 1 << 20)
-            random.seed(0)
-            channel.send(frames.LOCKED)
-            status = programs.run(channel)
+            failure = str(error)
+        _close_all_but(state.null, handover.fileno())
+        _, descriptors = _receive(handover)
+        if descriptors:
+            stdin, stdout = descriptors[_STDIN:] or (state.null, state.null)
+            for source, target in ((stdin, 0), (stdout, 1), (state.null, 2)):
+                os.dup2(source, target)
+            _close_all_but(descriptors[_CHANNEL])
+            status = _run(Channel(socket.socket(fileno=descriptors[_CHANNEL])), failure)
     finally:
         os._exit(status)
+
+
+def _run(channel: Channel, failure: str) -> int:
+    if failure:
+        channel.send(frames.JAIL_FAILED, failure.encode())
+        return programs.FAILED_TO_START
+    random.seed(0)
+    channel.send(frames.LOCKED)
+    return programs.run(channel)
+
+
+def _close_all_but(*kept: int) -> None:
+    """Closes every descriptor from 3 on, except `kept`."""
+    first = 3
+    for descriptor in sorted(kept):
+        os.closerange(first, descriptor)
+        first = descriptor + 1
+    os.closerange(first, 1 << 20)

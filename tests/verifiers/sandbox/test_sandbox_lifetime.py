@@ -25,9 +25,12 @@ def soon() -> float:
     return time.monotonic() + 20
 
 
-def double(number: int) -> int:
+USUAL = Limits()
+
+
+def double(number: int, limits: Limits = USUAL) -> int:
     """Asks a jailed program to double `number`."""
-    with sandbox.runner().start(Limits()) as program:
+    with sandbox.runner().start(limits) as program:
         program.channel.send(frames.SOLUTION, SOLUTION, deadline=soon())
         assert program.channel.receive(deadline=soon()).kind == frames.LOADED
         program.channel.send(frames.CALL, encode(("f", [number], {})), deadline=soon())
@@ -108,6 +111,39 @@ def test_a_forked_child_has_its_own_zygote() -> None:
     assert os.waitpid(child, 0)[1] == 0
     assert double(5) == 10
     assert sandbox.runner().pid == mine
+
+
+def programs() -> list[int]:
+    """The processes below the zygote: programs, and a spare."""
+    below = [sandbox.runner().pid]
+    if sandbox.level().name == "namespaces":  # the zygote proper is the child of an outer half
+        below = children(below[0])
+    return [pid for zygote in below for pid in children(zygote)]
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_a_spare_waits_for_the_next_program_and_does_not_stay() -> None:
+    for number in range(3):
+        double(number)
+    assert wait_until(lambda: not programs())
+    assert double(3) == 6
+
+
+def test_a_spare_that_was_killed_is_replaced() -> None:
+    for number in range(10):
+        double(number)
+        for pid in programs():
+            os.kill(pid, signal.SIGKILL)
+            assert wait_until(lambda pid=pid: is_gone(pid))
+        assert double(number) == 2 * number
+
+
+def test_limits_may_change_with_every_program() -> None:
+    sizes = [Limits(memory_bytes=megabytes << 20) for megabytes in (256, 512, 512, 512)]
+    assert [double(number, sizes[number % 4]) for number in range(24)] == [2 * n for n in range(24)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

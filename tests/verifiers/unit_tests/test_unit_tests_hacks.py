@@ -7,6 +7,7 @@ files: a program that finds it anywhere is rewarded, and the test fails.
 from __future__ import annotations
 
 import secrets
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,12 +38,15 @@ def secret_everywhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """No process under the zygote after the verdict."""
+    """No process under the zygote after the verdict, when a spare that has run nothing has ended its wait."""
     yield
-    assert living_programs() == []
+    until = time.monotonic() + 5
+    while (left := living_programs()) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert left == []
 
 
-def living_programs() -> list[str]:
+def living_programs() -> list[int]:
     """Processes below the zygote of this process, itself and its outer half left out."""
     below: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -53,7 +57,7 @@ def living_programs() -> list[str]:
         below.setdefault(int(rest.rpartition(") ")[2].split()[1]), []).append(int(pid))
     outer = sandbox.runner().pid
     zygotes = below.get(outer, [outer])
-    return [Path(f"/proc/{pid}/stat").read_text() for zygote in zygotes for pid in below.get(zygote, [])]
+    return [pid for zygote in zygotes for pid in below.get(zygote, [])]
 
 
 def verify(code: str, test: dict[str, object], **options: object) -> str:
