@@ -21,11 +21,13 @@ import polars as pl
 from pipelines import dedupe
 from pipelines.groups import NEEDED, GroupRule, counted_as
 from pipelines.intervals import UNITS, quantile_interval
+from pipelines.order import hash_of_prompt
 from pipelines.schemas import CAPS, POOL, require
 
 FEWEST_FINISHED = 50
 """Finished rollouts below which a domain's own quantile says little."""
 
+_TOKENS = 2**32  # more than any length
 _ROUNDING = 1e-9  # survival is a product of floats: 0.1 may come out as 0.1 + 1e-17
 
 
@@ -84,11 +86,17 @@ def length_caps(
 
 
 def _lengths(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
-    """How many rollouts of each domain and unit, correct or not, ended and were cut at each length."""
+    """How many rollouts of each domain and unit, correct or not, ended and were cut at each length.
+
+    One whole number stands for domain, unit, correctness and length while rollouts are counted: to group
+    by four columns takes twice the time.
+    """
     counted = counted_as()
     full_marks = (pl.col("correctness") >= 1 - rule.tol).fill_null(value=False)
-    place = pl.col("prompt_id").rank("ordinal").over("domain") % UNITS
-    prompts = dedupe.distinct(pool).select("prompt_id", "domain", unit=place.cast(pl.UInt8))
+    domains = pool.select("domain").unique().with_columns(code=pl.col("domain").rank("dense").fill_null(0))
+    prompts = dedupe.distinct(pool).join(domains, on="domain", nulls_equal=True)
+    place = pl.col("code").cast(pl.UInt64) * UNITS + hash_of_prompt() % UNITS
+    cell, tokens = pl.col("cell"), pl.col("tokens").cast(pl.UInt64)
     return (
         rollouts.select(NEEDED.names())
         .filter(counted != "aborted", pl.col("tokens").is_not_null())
@@ -98,9 +106,20 @@ def _lengths(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule) -> pl.
             cut=(pl.col("finish") == "length").fill_null(value=False),
             correct=(counted != "verifier_error") & full_marks,
         )
-        .join(prompts, on="prompt_id", how="inner")
-        .group_by("domain", "unit", "correct", "tokens")
+        .join(prompts.select("prompt_id", place=place), on="prompt_id", how="inner")
+        .select("cut", cell=(pl.col("place") * 2 + pl.col("correct").cast(pl.UInt64)) * _TOKENS + tokens)
+        .group_by("cell")
         .agg(ended=(~pl.col("cut")).sum().cast(pl.Int64), cut=pl.col("cut").sum().cast(pl.Int64))
+        .select(
+            "ended",
+            "cut",
+            tokens=(cell % _TOKENS).cast(pl.Int32),
+            correct=cell // _TOKENS % 2 == 1,
+            unit=cell // (2 * _TOKENS) % UNITS,
+            code=(cell // (2 * _TOKENS * UNITS)).cast(pl.UInt32),
+        )
+        .join(domains, on="code")
+        .drop("code")
     )
 
 

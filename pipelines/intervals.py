@@ -5,8 +5,8 @@ percentile interval of the Kaplan-Meier quantile (Efron, "Censored data and the 
 Assoc. 76, 1981).
 
 Rollouts of one prompt are alike, so whole prompts are drawn, never single rollouts. Prompts are dealt into
-UNITS units and units are drawn: with no more prompts than units that is the bootstrap by prompt itself, with
-more it has the same variance in expectation at a cost that does not grow with the rollouts.
+UNITS units by their content hash and units are drawn, which in expectation has the variance of drawing
+prompts, at a cost that does not grow with the rollouts.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 
 UNITS = 64
-"""With so many the width of an interval is known to about 9%."""
+"""With so many the width of an interval is known to 9% or so."""
 
-REPLICATES = 400
+REPLICATES = 200
 TAIL = 0.025
-MOST_LENGTHS = 512
+MOST_LENGTHS = 4096
 """More lengths than this are merged, equally many rollouts each, so that memory stays small."""
 
 _ROUNDING = 1e-9

@@ -54,6 +54,12 @@ def _by_key(frame: pl.DataFrame, seed: int, purpose: int) -> pl.DataFrame:
     return frame.with_columns(key).sort("_key", "prompt_id", maintain_order=True).drop("_key")
 
 
+def hash_of_prompt() -> pl.Expr:
+    """The first half of the content hash as a number; 0 for a prompt_id that is none."""
+    half = pl.col("prompt_id").str.slice(0, 16)
+    return half.str.to_integer(base=16, dtype=pl.UInt64, strict=False).fill_null(0)
+
+
 def _keys(prompt_ids: pl.Series, seed: int, purpose: int) -> pl.Series:
     """A random-looking 64-bit word for each prompt."""
     half = prompt_ids.str.slice(0, 16).str.to_integer(base=16, dtype=pl.UInt64, strict=False)

@@ -55,13 +55,8 @@ def interval(units: dict[int, Lengths], q: Fraction) -> tuple[int | None, int | 
     return ordered[tail], ordered[-1 - tail]
 
 
-def unit_of(pool: list[Row]) -> dict[str, int]:
-    firsts = first_rows(pool)
-    return {
-        prompt_id: (rank + 1) % UNITS
-        for domain in {row["domain"] for row in firsts.values()}
-        for rank, prompt_id in enumerate(sorted(p for p, row in firsts.items() if row["domain"] == domain))
-    }
+def unit_of(prompt_id: str) -> int:
+    return int(prompt_id[:16], 16) % UNITS
 
 
 def first_rows(pool: list[Row]) -> dict[str, Row]:
@@ -74,11 +69,11 @@ def is_right(rollout: Row) -> bool:
     return judged and mark >= 1 - RULE.tol
 
 
-def estimate(known: list[Row], units: dict[str, int], q: Fraction) -> Row:
+def estimate(known: list[Row], q: Fraction) -> Row:
     pairs = [(r["tokens"], r["finish"] == "length") for r in known]
     of_unit: dict[int, Lengths] = {}
     for rollout, pair in zip(known, pairs, strict=True):
-        of_unit.setdefault(units[rollout["prompt_id"]], []).append(pair)
+        of_unit.setdefault(unit_of(rollout["prompt_id"]), []).append(pair)
     right = [pair for rollout, pair in zip(known, pairs, strict=True) if is_right(rollout)]
     low, high = interval(of_unit, q)
     return {
@@ -92,18 +87,17 @@ def estimate(known: list[Row], units: dict[str, int], q: Fraction) -> Row:
 
 def slow_caps(rollouts: list[Row], pool: list[Row], q: Fraction, window: int) -> list[Row]:
     domain_of = {prompt_id: row["domain"] for prompt_id, row in first_rows(pool).items()}
-    units = unit_of(pool)
     usable = [
         r
         for r in rollouts
         if r["prompt_id"] in domain_of and r["finish"] != "abort" and r["tokens"] is not None
     ]
-    together = estimate(usable, units, q)
+    together = estimate(usable, q)
     rows = []
     for domain in sorted({row["domain"] for row in pool}):
         known = [rollout for rollout in usable if domain_of[rollout["prompt_id"]] == domain]
         cut = sum(rollout["finish"] == "length" for rollout in known)
-        own = estimate(known, units, q)
+        own = estimate(known, q)
         beyond = own["quantile"] is None and cut > 0
         pooled = len(known) - cut < FEWEST_FINISHED and not beyond
         used = [own, together] if pooled else [own]

@@ -39,7 +39,7 @@ TRUTH = {
 
 
 def measured(length: np.ndarray, cap: np.ndarray, pool_of, in_force: int = 4096) -> dict[str, object]:
-    prompts = [f"{number:032x}" for number in range(len(length))]
+    prompts = [f"{number * 0x9E3779B97F4A7C15 % 2**64:016x}" * 2 for number in range(len(length))]
     flat, limit = length.ravel(), np.broadcast_to(cap, length.shape).ravel()
     frame = pl.DataFrame(
         {
