@@ -37,8 +37,8 @@ Episodes = list[Any]
 class CurriculumTaskSampler:
     """prime-rl's `TaskSampler`: the tasks of a published set, in the order of a `CurriculumSampler`."""
 
-    def __init__(self, sampler: CurriculumSampler, tasks: Sequence[Any]) -> None:
-        """Finds the task of each prompt by its id.
+    def __init__(self, sampler: CurriculumSampler, tasks: Sequence[Any], *, first_step: int = 0) -> None:
+        """Finds the task of each prompt by its id; for `first_step` see `install`.
 
         Raises:
             UsageError: the set has prompts that the taskset does not.
@@ -54,7 +54,7 @@ class CurriculumTaskSampler:
         self.sampler = sampler
         self._tasks = [by_id[prompt_id] for prompt_id in ids]
         self._rows = self._endless()
-        self._step = 0  # batches shipped
+        self._step = first_step  # batches shipped
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -140,7 +140,7 @@ class VariedGate:
         return {name: float(count) for name, count in self._counts.items()}
 
 
-def install(published: str | Path, recipe: Recipe, *, tol: float = TOLERANCE) -> None:
+def install(published: str | Path, recipe: Recipe, *, tol: float = TOLERANCE, first_step: int = 0) -> None:
     """Has the orchestrator of this process draw the tasks that carry a prompt id from a published set.
 
     Does nothing in a process without an orchestrator, such as an environment server that imports the
@@ -150,6 +150,7 @@ def install(published: str | Path, recipe: Recipe, *, tol: float = TOLERANCE) ->
         published: an output folder, or a refresh folder.
         recipe: `batch_size` is that of the orchestrator divided by its group size.
         tol: the least range of the rewards of a group that is trained.
+        first_step: the step of the checkpoint that training goes on from, where that has no state of this.
     """
     if (source := sys.modules.get(_SOURCE)) is None:
         return
@@ -160,7 +161,8 @@ def install(published: str | Path, recipe: Recipe, *, tol: float = TOLERANCE) ->
     def with_sampler(config: Any, tasks: Any) -> Any:
         curriculum = curriculum_of(config, tasks)
         if isinstance(tasks, Sequence) and tasks and all(map(prompt_id_of, tasks)):
-            sampler = CurriculumTaskSampler(CurriculumSampler(published, recipe), tasks)
+            drawn = CurriculumSampler(published, recipe)
+            sampler = CurriculumTaskSampler(drawn, tasks, first_step=first_step)
             curriculum.sampler = sampler
             curriculum.gates[GATE] = VariedGate(sampler.finished, tol)
             made.append(sampler)

@@ -3,12 +3,11 @@
 In: SkyRL's configuration, with the train shards of a refresh as `data.train_data`. Out: a trainer whose data
 loader has the order of the sampler and saves the trained frontier in SkyRL's own `data.pt`.
 
-    # my_run.py, for trainer.override_entrypoint=my_run
+    # train.py, in place of `-m skyrl.train.entrypoints.main_base`, with the same arguments
     from curriculum.hooks import Recipe
     from curriculum.hooks.skyrl import run
 
-
-    def main() -> None:
+    if __name__ == "__main__":
         run("curriculum-out", Recipe(batch_size=256))
 
 Written for SkyRL 0.3.0 (skyrl/train/trainer.py and skyrl/train/entrypoints/main_base.py); SkyRL, ray and
