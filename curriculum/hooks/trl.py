@@ -115,7 +115,9 @@ def _take_hold(trainer: GRPOTrainer, sampler: CurriculumSampler, place: Rows, ju
     log = trainer.log
 
     def log_with_signal(logs: dict[str, float], start_time: float | None = None) -> None:
-        log({**logs, **sampler.signal.metrics()} if trainer.model.training else logs, start_time)
+        if trainer.model.training:  # else it is of an evaluation
+            logs.update(sampler.signal.metrics())
+        log(logs, start_time)
 
     trainer.reward_funcs[judge] = tap.listening(trainer.reward_funcs[judge])
     trainer._get_train_sampler = lambda dataset=None: rows  # noqa: ARG005  (TRL's own signature)

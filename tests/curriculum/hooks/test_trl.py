@@ -333,3 +333,10 @@ def test_of_several_reward_functions_one_has_to_be_named(idle, monkeypatch):
     monkeypatch.setattr(trainer, "reward_func_names", ["correct", "short"])
     with pytest.raises(UsageError, match="none is named"):
         attach(trainer, written.out)
+
+
+def test_a_reward_model_is_no_correctness(idle, monkeypatch):
+    written, trainer = idle
+    monkeypatch.setattr(trainer, "reward_funcs", [torch.nn.Linear(1, 1)])
+    with pytest.raises(UsageError, match="is a model"):
+        attach(trainer, written.out)
