@@ -130,13 +130,6 @@ def _block_writer(tag: bytes, body: Callable[[Any], bytes]) -> _Writer:
     return write
 
 
-def _constant_writer(constant: bytes) -> _Writer:
-    def write(_: object, out: bytearray, __: int) -> None:
-        out += constant
-
-    return write
-
-
 def _write_bool(value: object, out: bytearray, _: int) -> None:
     out += b"T" if value else b"F"
 
@@ -153,7 +146,7 @@ _Writer = Callable[[Any, bytearray, int], None]
 
 # The contents are asked of the base type, so that a subclass cannot answer for itself.
 _WRITERS: dict[type, _Writer] = {
-    type(None): _constant_writer(b"N"),
+    type(None): lambda _, out, __: out.extend(b"N"),
     bool: _write_bool,
     int: _write_int,
     float: _write_float,

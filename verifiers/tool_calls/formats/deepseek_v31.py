@@ -29,11 +29,16 @@ def read(text: str, start: int) -> Reading | None:
     if head is None:
         begin = _BEGIN.match(text, start)
         return Reading((Broken("no name and separator in the call"),), begin.end() if begin else start + 1)
+    return read_arguments(text, head, _END)
+
+
+def read_arguments(text: str, head: re.Match[str], ending: re.Pattern[str]) -> Reading:
+    """The call of the tool named in `head`, whose arguments follow it and are followed by `ending`."""
     try:
         arguments, position = decode(text, head.end())
     except NotJson as error:
         return Reading((Broken(str(error)),), max(error.position, head.end()))
-    end = _END.match(text, position)
+    end = ending.match(text, position)
     if end is None:
         return Reading((Broken("text after the arguments"),), position)
     return Reading((call(head[1], arguments),), end.end())
