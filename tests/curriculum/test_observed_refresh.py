@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
+from curriculum.cli.refresh_command import command
 from curriculum.hooks import CurriculumSampler, Recipe
 from curriculum.manifest import read_manifest
 from curriculum.plan import make_plan
@@ -61,12 +64,23 @@ def notes_of(plan) -> str:
     return " ".join(view.heard)
 
 
-@pytest.fixture(scope="module")
-def second(pool, tmp_path_factory):
-    """A first refresh, 200 prompts of the pool observed in training, a second refresh of less."""
-    out = tmp_path_factory.mktemp("second")
+def trained_in(pool, out: Path) -> Path:
+    """A first refresh, and 200 prompts of the pool observed in training."""
     first = refresh(pool.config(out, sampling__n=4), pool.sources, SilentView())
     train(out, decisions(first.path)["prompt_id"].to_list()[:OBSERVED])
+    return out
+
+
+@pytest.fixture(scope="module")
+def trained(pool, tmp_path_factory):
+    """A folder to plan in."""
+    return trained_in(pool, tmp_path_factory.mktemp("trained"))
+
+
+@pytest.fixture(scope="module")
+def second(pool, tmp_path_factory):
+    """A second refresh, of less."""
+    out = trained_in(pool, tmp_path_factory.mktemp("second"))
     return refresh(pool.config(out, evidence__assume_fresh=True), pool.sources, SilentView())
 
 
@@ -103,15 +117,20 @@ def test_the_set_has_observed_prompts_with_their_posteriors(second):
     assert (mixed["weight"] > 0).all()
 
 
-def test_the_forecast_and_the_summary_count_them(pool, tmp_path):
-    first = refresh(pool.config(tmp_path), pool.sources, SilentView())
-    train(tmp_path, decisions(first.path)["prompt_id"].to_list()[:OBSERVED])
-    forecast = plan_only(
-        pool.config(tmp_path, sampling__seed=1, evidence__assume_fresh=True), pool.sources, SilentView()
-    )
+def test_the_forecast_counts_them(pool, trained):
+    forecast = plan_only(pool.config(trained, evidence__assume_fresh=True), pool.sources, SilentView())
     assert (forecast.prompts, forecast.observed) == (PROMPTS - OBSERVED, OBSERVED)
     assert forecast.rollouts_left == (PROMPTS - OBSERVED) * GROUP
     assert "200 more are not sampled" in text(render_forecast(forecast))
+
+
+@pytest.mark.parametrize(("flags", "spared"), [([], OBSERVED), (["--ignore-evidence"], 0)])
+def test_the_command_line_can_ignore_them(pool, trained, tmp_path, flags, spared):
+    (tmp_path / "fresh.toml").write_text("[evidence]\nassume_fresh = true\n")
+    more = ["--config", str(tmp_path / "fresh.toml"), "--dry-run", "--json", *flags]
+    done = CliRunner().invoke(command, pool.command(trained, *more)[1:])
+    forecast = json.loads(done.stdout)
+    assert (forecast["observed"], forecast["prompts"]) == (spared, PROMPTS - spared)
 
 
 def text(shown) -> str:
@@ -127,21 +146,17 @@ def test_the_summary_says_whose_rollouts_decided(second):
     assert "200 prompts by 1,600 rollouts of the trainer (steps 0 to 7)" in text(render_summary(second))
 
 
-@pytest.mark.parametrize("how", [{"evidence__use": False}, {}])
-def test_evidence_that_does_not_count_changes_nothing(pool, full, tmp_path, how):
+@pytest.mark.parametrize("how", [{"evidence__use": False, "evidence__assume_fresh": True}, {}])
+def test_evidence_that_does_not_count_changes_nothing(pool, full, trained, how):
     """Left out by the user, or of unknown age: a recording has no training step."""
-    out = tmp_path / "out"
-    first = refresh(pool.config(out, sampling__n=4), pool.sources, SilentView())
-    train(out, decisions(first.path)["prompt_id"].to_list()[:OBSERVED])
-    result = refresh(pool.config(out, **how), pool.sources, SilentView())
-    assert result.refresh_id == full.refresh_id
-    assert read_manifest(result.path).tables == read_manifest(full.path).tables
+    plan = make_plan(pool.config(trained, **how), pool.sources)
+    assert plan.observed.is_empty()
+    assert len(plan.asks) == PROMPTS * GROUP
+    assert plan.identity.pass_id == full.pass_id
 
 
-def test_evidence_of_unknown_age_is_said_not_to_count(pool, tmp_path):
-    first = refresh(pool.config(tmp_path), pool.sources, SilentView())
-    train(tmp_path, decisions(first.path)["prompt_id"].to_list()[:OBSERVED])
-    plan = make_plan(pool.config(tmp_path, sampling__seed=1), pool.sources)
+def test_evidence_of_unknown_age_is_said_not_to_count(pool, trained):
+    plan = make_plan(pool.config(trained, sampling__seed=1), pool.sources)
     assert "observed 200 prompts, which does not count" in notes_of(plan)
 
 
@@ -164,8 +179,7 @@ def test_a_pass_decides_by_what_it_began_with(pool, tmp_path):
 
 def test_what_a_pass_has_sampled_is_decided_by_its_samples(pool, full, tmp_path):
     """Evidence that was ignored at first does not replace rollouts that were paid for."""
-    first = refresh(pool.config(tmp_path, sampling__n=4), pool.sources, SilentView())
-    train(tmp_path, decisions(first.path)["prompt_id"].to_list()[:OBSERVED])
+    trained_in(pool, tmp_path)
     refresh(pool.config(tmp_path, evidence__use=False), pool.sources, SilentView())
     result = refresh(pool.config(tmp_path, evidence__assume_fresh=True), pool.sources, SilentView())
     assert (result.observed.prompts, result.refresh_id) == (0, full.refresh_id)
