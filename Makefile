@@ -26,7 +26,7 @@ demo: env
 	$(BIN)/curriculum diff "$$(cat build/demo/.step_0)" LATEST --out build/demo
 
 test: lint types
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: env
 	$(BIN)/ruff check .
