@@ -29,9 +29,11 @@ from curriculum.hooks.published import open_published
 from curriculum.hooks.rows import Matched, match, read_ids
 from curriculum.hooks.settings import Settings, read_settings
 from curriculum.hooks.unrolled import Unrolled
-from curriculum.hooks.verl_reward import MARK
 
 BLOCK = "data.curriculum"
+
+MARK = "curriculum"
+"""The column by which `curriculum.hooks.verl_reward` knows a row to train on: refresh folder and step."""
 
 
 class TaggedDataset(RLHFDataset):  # type: ignore[misc]  # verl has no types
@@ -44,7 +46,7 @@ class TaggedDataset(RLHFDataset):  # type: ignore[misc]  # verl has no types
         return row
 
 
-class CurriculumDataset(TaggedDataset):
+class CurriculumDataset(RLHFDataset):  # type: ignore[misc]  # verl has no types
     """The training data in order; any other files, as those of validation, as `RLHFDataset` has them."""
 
     def __init__(
@@ -61,15 +63,14 @@ class CurriculumDataset(TaggedDataset):
             self._run = _Run(self.dataframe, config)
 
     def __len__(self) -> int:
-        return super().__len__() if self._run is None else len(self._run)
+        return len(self.dataframe) if self._run is None else len(self._run)
 
     def __getitem__(self, item: int) -> dict[str, Any]:
         if self._run is None:
-            return super().__getitem__(item)
-        at, mark = self._run.find(int(item))
-        row = super().__getitem__(at)
-        row["extra_info"] = {**row["extra_info"], MARK: {**mark, "prompt_id": row["prompt_id"]}}
-        return row
+            row: dict[str, Any] = super().__getitem__(int(item))
+            return row
+        at, step = self._run.find(int(item))
+        return {**super().__getitem__(at), MARK: {"refresh": self._run.refresh, "step": step}}
 
     def state_dict(self) -> dict[str, Any]:
         """What the order is a function of; verl's loader saves its position beside it."""
@@ -100,8 +101,8 @@ class _Run:
     def __len__(self) -> int:
         return self.before + len(self.unrolled)
 
-    def find(self, item: int) -> tuple[int, dict[str, Any]]:
-        """The row of the data set, and what the reward tap has to know."""
+    def find(self, item: int) -> tuple[int, int]:
+        """The row of the data set, and the step that trains it if verl takes a batch a step."""
         if item < self.before:
             raise UsageError(
                 f"training goes on with step {item // self.recipe.batch_size}, before the set begins",
@@ -109,13 +110,7 @@ class _Run:
                 do="give the number of the checkpoint that training goes on from",
             )
         row, _, _ = self.unrolled[item - self.before]
-        mark = {
-            "refresh": self.refresh,
-            "step": item // self.recipe.batch_size + 1,
-            "correctness": self.settings.correctness,
-            "solved_at": self.settings.solved_at,
-        }
-        return int(self.matched.place[row]), mark
+        return int(self.matched.place[row]), item // self.recipe.batch_size + 1
 
     def state_dict(self) -> dict[str, Any]:
         return {**state.order_of(self.matched.part, self.recipe), "first_step": self.settings.first_step}

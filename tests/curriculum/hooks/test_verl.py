@@ -25,6 +25,7 @@ TINY = ROOT / "data_samples/tiny_policy"
 OPT = ROOT / ".venv/opt"
 DRIVER = Path(__file__).with_name("verl_driver.py")
 BATCH, STEPS, EPOCHS = 8, 24, 3
+WIDTH = 3  # tokens of the longest response
 LONG = 18  # tokens: the characters of a prompt and three more
 
 PACKAGE = "pkg://curriculum.hooks."
@@ -35,9 +36,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 REWARDS = """
-from curriculum.hooks.verl_reward import observed
-
-@observed
 def compute_score(data_source, solution_str, ground_truth, extra_info=None):
     right = solution_str == ground_truth
     return {"score": 2.0 * right, "acc": float(right)}
@@ -171,6 +169,7 @@ def of_new(published, tmp_path_factory):
         "new order": ("trained", 1, shuffled),
         "begun too late": ("resumed_elsewhere", shuffled, "+data.curriculum.first_step=5"),
         "judged": ("judged",),
+        "judged by what is not there": ("misjudged", "+data.curriculum.correctness=right"),
         **{name: ("refused", *overrides) for name, (overrides, _) in WRONG_NEW.items()},
     }
     options = [
@@ -182,6 +181,10 @@ def of_new(published, tmp_path_factory):
         f"+data.curriculum.epochs={EPOCHS}",
         "+data.curriculum.correctness=acc",
         f"reward.custom_reward_function.path={folder / 'rewards.py'}",
+        "reward.reward_manager.source=importlib",
+        "reward.reward_manager.name=ObservedRewardManager",
+        f"reward.reward_manager.module.path={PACKAGE}verl_reward",
+        f"data.max_response_length={WIDTH}",
     ]
     return drive(folder, NEW, options, ask), folder
 
@@ -267,9 +270,11 @@ def test_old_verl_takes_a_state_to_another_recipe_by_id(of_old):
 
 def test_judged_rollouts_are_evidence_and_those_of_validation_are_not(of_new):
     results, folder = of_new
-    told = [[*line, 0, False] for line in results["judged"]]
-    expected = {key: (n, s, None, 0) for key, (n, s, _, _) in summed(told).items()}
-    assert evidence(folder / "out") == expected
+    assert evidence(folder / "out") == summed(results["judged"])
+
+
+def test_a_correctness_that_is_not_there_is_refused(of_new):
+    assert "returns no 'right', only score, acc" in of_new[0]["judged by what is not there"]
 
 
 def test_prompts_fetched_one_by_one_come_in_the_same_order(of_new):

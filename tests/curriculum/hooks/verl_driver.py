@@ -168,32 +168,46 @@ def untagged(job, *more):
 
 
 def judged(job, *more):
-    """Two steps' rollouts through verl 0.9's reward manager, with a row to validate on; what was judged."""
+    """Two steps' rollouts through verl 0.9's reward manager, then one of validation; what was judged."""
     run = Trainer(job, *more)
     manager = load_reward_manager(run.config, run.tokenizer)
+    widest = run.config.data.max_response_length
+    draw = np.random.default_rng(0)
     told = []
 
-    async def judge(rows, step):
-        for place, row in enumerate(rows):
-            right = (place + step) % 3 == 0
-            answer = row["reward_model"]["ground_truth"] if right else "x"
-            tokens = torch.tensor(run.tokenizer.encode(answer, add_special_tokens=False))
-            item = collate_fn([{**row, "responses": tokens, "attention_mask": torch.ones_like(tokens)}])
-            said = await manager.run_single(DataProto.from_single_dict(item))
-            assert said["reward_score"] == 2.0 * right
-            if step:
-                told.append([step, row["prompt_id"], float(right)])
+    def judge(row, step):
+        right = bool(draw.integers(2))
+        answer = run.tokenizer.encode(row["reward_model"]["ground_truth"] if right else "x" * widest)
+        tokens = torch.tensor(answer)
+        # As verl's agent loop puts it together.
+        columns = {
+            **row,
+            "global_steps": step,
+            "responses": tokens,
+            "attention_mask": torch.ones_like(tokens),
+        }
+        said = manager.loop.run_until_complete(
+            manager.run_single(DataProto.from_single_dict(collate_fn([columns])))
+        )
+        assert said["reward_score"] == 2.0 * right
+        return [step, row.get("prompt_id"), float(right), len(tokens), len(tokens) >= widest]
 
-    async def all_of_it():
-        order = np.random.default_rng(0)
-        for step in (1, 2):
-            size = run.config.data.train_batch_size
-            rows = [run.dataset[i] for i in range((step - 1) * size, step * size) for _ in range(GROUP)]
-            await judge([rows[i] for i in order.permutation(len(rows))], step)
-        await judge([run.validation()[0]], 0)
-
-    manager.loop.run_until_complete(all_of_it())
+    for step, batch in zip((7, 8), run.batches(), strict=False):
+        rows = [
+            {name: column[i] for name, column in batch.items()} for i in range(len(batch["index"]))
+        ] * GROUP
+        told += [judge(rows[i], step) for i in draw.permutation(len(rows))]
+    judge(run.validation()[0], 8)
     return told
+
+
+def misjudged(job, *more):
+    """The error of a reward manager."""
+    try:
+        judged(job, *more)
+    except UsageError as error:
+        return str(error)
+    return "nothing"
 
 
 def refused(job, *more):
