@@ -40,18 +40,16 @@ _FILLER = re.compile(
     r"(?:\\text\{)?\s*(?:the )?(?:final |correct )?answer(?: is)?\s*[:=]?\s*\}?\s*(?=[^\s}])", re.IGNORECASE
 )
 _CURRENCY = re.compile(
-    r"(?:\\(?:text|mathrm)\{)?\s*(Rs|INR|USD|US(?=\s*\\?\$)|EUR|GBP)(?![A-Za-z])\.?\s*\}?\s*(?=[\d\\$])"
+    r"(?:\\(?:text|mathrm)\{ ?)?(Rs|INR|USD|US(?=\s*\\?\$)|EUR|GBP)(?![A-Za-z])\.?\s*\}?\s*(?=[\d\\$])"
 )
 _CURRENCY_SIGNS = {"Rs": "₹", "INR": "₹", "USD": "\\$", "US": "", "EUR": "€", "GBP": "£"}
 _NEXT_UNKNOWN = re.compile(r"(=[^=,;]*?[\d}]) +(?=[A-Za-z](?:_\{?\w\}?)?\s*=)")
 """x=1 y=2: two equations, no product."""
-_OUTWARD = re.compile(r"([\[\](])([^\[\]()]*[,;][^\[\]()]*)([\[\])])")
-"""An interval, perhaps with open ends as ]1,2[."""
 _LINES = re.compile(
     r"(?:\\\{)?\s*\\begin\{(cases|aligned|align\*?|gathered|array)\}(?:\{[lcr|]*\})?(.*)\\end\{\1\}\s*\.?",
     re.DOTALL,
 )
-_ALIGNMENT = re.compile(r"\s*&\s*(?=[=<>]|\\[lg]e)|(?<=[=<>])\s*&")
+_ALIGNMENT = re.compile(r"&\s*(?=[=<>]|\\[lg]e)|(?<=[=<>])\s*&")
 _NOT_DIGITS = re.compile(r"\D")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"), ("`", "`"))
 _BOX_PREFIX = re.compile(r"\\(?:boxed|fbox)\s*\{")
@@ -84,10 +82,12 @@ def clean(text: str) -> str:
 
 def _inward(text: str) -> str:
     """An interval with its open ends as (1,2) instead of ]1,2[."""
-    found = _OUTWARD.fullmatch(text)
-    if found is None:
+    left, inner, right = text[:1], text[1:-1], text[-1:]
+    if left not in ("[", "]", "(") or right not in ("[", "]", ")"):
         return text
-    return {"]": "("}.get(found[1], found[1]) + found[2] + {"[": ")"}.get(found[3], found[3])
+    if any(bracket in inner for bracket in "[]()") or not ("," in inner or ";" in inner):
+        return text
+    return ("(" if left == "]" else left) + inner + (")" if right == "[" else right)
 
 
 def _one_line(text: str) -> str:

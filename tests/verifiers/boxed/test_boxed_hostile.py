@@ -10,6 +10,8 @@ import pytest
 
 from verifiers.boxed import BoxedVerifier
 from verifiers.boxed.read import remembered
+from verifiers.shaping import RewardShape
+from verifiers.workers import Item, VerifierWorkers
 
 LIMIT_S = 0.1
 
@@ -59,6 +61,16 @@ ANSWERS = {
     "nul": "\x00" * 1_000,
     "code": "__import__('os').system('touch owned')",
     "other digits": "١٢٣²³",
+    "spaces between equations": "x=1" + " " * 3_900 + "y",
+    "spaces in lines": r"\begin{cases} x &= 1" + " " * 3_900 + r"& \end{cases}",
+    "open list": "[" + "1," * 1_950,
+    "equations": "=1 " * 1_300,
+    "currencies": "Rs " * 1_300,
+    "spaces before a currency": " " * 3_900 + "Rs",
+    "hours and hours": "3 ft and " * 120 + "2 in",
+    "words": r"\text{" + "a or " * 750 + "}",
+    "integers": r"\{x \in \mathbb{Z} : 0 < x < 10^{9}\}",
+    "dots": "0." + "12" * 1_900 + "...",
 }
 
 RESPONSES = {
@@ -109,6 +121,16 @@ def test_hostile_answer_against_its_neighbour(name):
 def test_hostile_response(name, formats):
     taken, _ = seconds(RESPONSES[name], answer="5", formats=formats)
     assert taken < LIMIT_S
+
+
+def test_in_a_worker():
+    judged = []
+    with VerifierWorkers(workers=1, rewards=RewardShape(), on_judged=judged.extend, deadline_s=5) as workers:
+        for name, answer in ANSWERS.items():
+            workers.submit([Item(name, "boxed", rf"\boxed{{{answer}}}", '{"answer": "12345"}')])
+        workers.close()
+    assert {item.key: item.verdict.correctness for item in judged} == dict.fromkeys(ANSWERS, 0.0)
+    assert [item.key for item in judged if "deadline" in item.verdict.detail] == []
 
 
 def test_in_a_thread_and_in_asyncio():
