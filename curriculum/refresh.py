@@ -178,7 +178,9 @@ def _observed(tables: Tables) -> Observed:
 
 
 def _sandbox(plan: Plan) -> str | None:
-    return sandbox_level() if "unit_tests" in plan.verifiers else None
+    if "unit_tests" not in plan.verifiers:
+        return None
+    return sandbox_level(allow_unsafe=plan.config.verification.allow_unsafe_execution)
 
 
 def library_versions() -> dict[str, str]:
