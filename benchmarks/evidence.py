@@ -3,11 +3,11 @@
     python benchmarks/evidence.py [--prompts 600] [--observed 200] [--keep FOLDER]
 
 Scores the same prompts of the tiny policy with step_2000 twice, with seeds of their own: A and B. Then a
-trainer observes the rollouts of A for 200 prompts of A's set, and a third refresh, C, with a seed of its own and
-this evidence, samples the rest. For these prompts the decisions of C are compared with those of A, which rest on
-the same rollouts, and with those of B, which rest on others. No evidence can agree with B better than A does:
-that is the ceiling beside it. The same figures follow for as many prompts at random, and for the drift of 1,000
-steps (step_1000 against step_2000), which says how fast evidence grows old.
+trainer observes the rollouts of A for 200 prompts of A's set, and a third refresh, C, with a seed of its own
+and this evidence, samples the rest. For these prompts the decisions of C are compared with those of A, which
+rest on the same rollouts, and with those of B, which rest on others. No evidence can agree with B better than
+A does: that is the ceiling beside it. The same figures follow for as many prompts at random, and for a drift
+of 1,000 steps (step_1000 against step_2000), which says how fast evidence grows old.
 """
 
 from __future__ import annotations

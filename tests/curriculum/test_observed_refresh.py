@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from polars.testing import assert_frame_equal
 
 from curriculum.cli.refresh_command import command
 from curriculum.hooks import CurriculumSampler, Recipe
@@ -95,6 +96,20 @@ def test_they_are_decided_as_full_scoring_decides(full, second):
     both = decisions(full.path).join(decisions(second.path), on="row", suffix="_second").head(OBSERVED)
     assert (both["decision"] == both["decision_second"]).mean() >= 0.9
     assert decisions(second.path).height == PROMPTS
+
+
+def test_a_group_says_the_same_whoever_sampled_it(pool, full):
+    """The very rollouts of full scoring, reported by a trainer: equal counts, so equal decisions."""
+    out = full.path.parent.parent
+    rollouts = pl.read_parquet(sorted((full.path / "rollouts").glob("*.parquet")))
+    columns = {name: rollouts[name].to_list() for name in ("prompt_id", "correctness", "tokens")}
+    run = CurriculumSampler(out, Recipe(batch_size=8), group_size=GROUP)
+    run.observe(columns["prompt_id"], columns["correctness"], lengths=columns["tokens"], step=0)
+    plan = make_plan(pool.config(out, sampling__seed=1, evidence__assume_fresh=True), pool.sources)
+    sampled = pl.read_parquet(full.path / "groups.parquet")
+    same = ["prompt_id", "rollouts", "n", "s", "correct", "wrong", "truncated", "verifier_error"]
+    same += ["mean", "variance", "range", "tokens_mean", "tokens_max"]
+    assert_frame_equal(plan.observed.select(same), sampled.select(same))
 
 
 def test_what_rests_on_them_is_said(second):
