@@ -9,7 +9,8 @@ nothing. Runs in other people's processes: numpy and pyarrow only, nothing of `v
     epoch.py      what was issued and trained        state.py      the same as a saved state
     groups.py     rollouts put together to groups    evidence.py   what they say, kept for the next refresh
     signal.py     how much signal is left            sampler.py    all of it, for a trainer
-    loader.py     the sampler for stateful loaders
+    loader.py     the sampler for stateful loaders   rows.py       a data set's rows by prompt id
+    unrolled.py   all epochs as one sequence         settings.py   options of a trainer's configuration
 """
 
 from curriculum.hooks.evidence import Evidence
