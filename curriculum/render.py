@@ -72,7 +72,9 @@ class Renderer:
         for start in range(0, len(prompts), BATCH):
             texts = self._texts(prompts[start : start + BATCH])
             # A template writes its own special tokens; raw text gets the tokenizer's.
-            encoded = self._tokenizer(texts, add_special_tokens=not self.has_template)["input_ids"]
+            encoded = self._tokenizer(texts, add_special_tokens=not self.has_template, verbose=False)[
+                "input_ids"
+            ]
             pieces += [np.asarray(ids, dtype=np.int32) for ids in encoded]
         starts = np.zeros(len(pieces) + 1, dtype=np.int64)
         np.cumsum([len(piece) for piece in pieces], out=starts[1:])
