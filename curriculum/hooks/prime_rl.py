@@ -151,11 +151,22 @@ def install(published: str | Path, recipe: Recipe, *, tol: float = TOLERANCE, fi
         recipe: `batch_size` is that of the orchestrator divided by its group size.
         tol: the least range of the rewards of a group that is trained.
         first_step: the step of the checkpoint that training goes on from, where that has no state of this.
+
+    Raises:
+        UsageError: the orchestrator is of a release that is not known.
     """
     if (source := sys.modules.get(_SOURCE)) is None:
         return
     made: list[CurriculumTaskSampler] = []
-    curriculum_of = source.Curriculum
+    try:
+        curriculum_of, sink = source.Curriculum, sys.modules[_SINK].TrainSink
+        process_batch = sink.process_batch
+    except (AttributeError, KeyError) as error:
+        raise UsageError(
+            "this release of prime-rl makes its curriculum in another way",
+            where=repr(error),
+            do="use prime-rl 0.8, or a newer rlvr-curriculum",
+        ) from error
 
     @wraps(curriculum_of)
     def with_sampler(config: Any, tasks: Any) -> Any:
@@ -169,8 +180,6 @@ def install(published: str | Path, recipe: Recipe, *, tol: float = TOLERANCE, fi
         return curriculum
 
     source.Curriculum = with_sampler  # type: ignore[attr-defined]
-    sink = sys.modules[_SINK].TrainSink
-    process_batch = sink.process_batch
 
     @wraps(process_batch)
     def with_frontier(self: Any) -> Any:

@@ -75,6 +75,21 @@ class CurriculumTrainer:
         limit = trainer.max_training_steps
         self.total_training_steps = steps if limit is None else min(steps, limit)
 
+    def load_checkpoints(self) -> Any:
+        """SkyRL's resume, which by itself begins the epoch again where the loader's state cannot be read.
+
+        Raises:
+            UsageError: the checkpoint has no such state.
+        """
+        step, path, *more = super().load_checkpoints()  # type: ignore[misc]  # RayPPOTrainer's
+        if step and self.train_dataloader.next_iter_state is None:
+            raise UsageError(
+                "the checkpoint has no state of the data loader that can be read",
+                where=f"{path}/data.pt",
+                do="resume from another one (trainer.resume_path), or start from its weights",
+            )
+        return (step, path, *more)
+
     async def generate(self, input_batch: Any) -> Any:
         """SkyRL's generation; all of it is evidence, also what dynamic sampling goes on to drop."""
         output = await super().generate(input_batch)  # type: ignore[misc]  # RayPPOTrainer's

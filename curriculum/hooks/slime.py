@@ -23,6 +23,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from curriculum.errors import UsageError
 from curriculum.hooks.evidence import Evidence
 from curriculum.hooks.manifest import find_source
 from curriculum.hooks.sampler import CurriculumSampler
@@ -47,6 +48,10 @@ class CurriculumDataSource:
         Raises:
             UsageError: an option is wrong; no set, or one that does not fit.
         """
+        if not args.prompt_data:
+            raise UsageError(
+                "no set is named", where="--prompt-data", do="name the output folder of `curriculum refresh`"
+            )
         options = {
             "out": args.prompt_data,
             "seed": args.rollout_seed,

@@ -247,6 +247,12 @@ def test_the_signal_counts_shipped_batches_as_steps(orchestrator, small):
     assert curriculum.sampler.metrics()["effective"] == 1.0
 
 
+def test_an_orchestrator_of_another_make_is_refused(orchestrator, small, monkeypatch):
+    monkeypatch.setitem(sys.modules, "prime_rl.orchestrator.train_sink", SimpleNamespace())
+    with pytest.raises(UsageError, match="another way"):
+        install(small.folder, RECIPE)
+
+
 def test_tasks_without_prompt_ids_and_processes_without_an_orchestrator_are_left_alone(orchestrator, small):
     install(small.folder, RECIPE)
     plain = [SimpleNamespace(data=SimpleNamespace(), key=str(number)) for number in range(3)]

@@ -9,6 +9,8 @@ import ast
 import asyncio
 import io
 import json
+import pickle
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -82,6 +84,13 @@ class RayPPOTrainer:
                 self.trained.append([prompt["env_extras"]["prompt_id"] for prompt in batch])
                 self.saved = self.save()
 
+    def load_checkpoints(self):
+        """SkyRL warns where the state cannot be read, and goes on."""
+        if self.found is not None:
+            with suppress(RuntimeError, pickle.UnpicklingError):
+                self.train_dataloader.load_state_dict(torch.load(self.found, weights_only=False))
+        return 3, "checkpoints/global_step_3"
+
     def save(self):
         file = io.BytesIO()
         torch.save(self.train_dataloader.state_dict(), file)
@@ -106,7 +115,8 @@ def make(written, recipe=RECIPE, keep=lambda row: True, workers=0):
 
 
 def resume(trainer, saved):
-    trainer.train_dataloader.load_state_dict(torch.load(io.BytesIO(saved), weights_only=False))
+    trainer.found = saved if saved is None else io.BytesIO(saved)
+    assert trainer.load_checkpoints() == (3, "checkpoints/global_step_3")
     return trainer
 
 
@@ -130,6 +140,7 @@ def test_skyrl_has_the_methods_that_are_overridden_and_calls_them():
     methods = {node.name: node for node in trainer.body if hasattr(node, "args")}
     arguments = {name: [one.arg for one in node.args.args] for name, node in methods.items()}
     assert arguments["_build_train_dataloader_and_compute_training_steps"] == ["self"]
+    assert arguments["load_checkpoints"] == ["self"]
     assert arguments["generate"] == ["self", "input_batch"]
     assert isinstance(methods["generate"], ast.AsyncFunctionDef)
     assert arguments["train_critic_and_policy"] == ["self", "data"]
@@ -155,6 +166,12 @@ def test_a_resume_trains_what_an_unbroken_run_trains(small, killed):
     trainer = make(small)
     begun = list(trainer.train(killed))
     assert begun + resume(make(small), trainer.saved).train(26 - killed) == order(small, 26)
+
+
+@pytest.mark.parametrize("saved", [None, b"cut short"])
+def test_a_checkpoint_without_a_state_does_not_begin_the_epoch_again(small, saved):
+    with pytest.raises(UsageError, match="no state of the data loader"):
+        resume(make(small), saved)
 
 
 def test_generated_groups_are_evidence_with_their_ids_and_step(small):

@@ -15,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pytest
 
+from curriculum.errors import UsageError
 from curriculum.hooks import CurriculumSampler, Evidence, Recipe
 from curriculum.hooks.slime import CurriculumDataSource, generate_rollout, named, observe
 from curriculum.hooks.slime_samples import label
@@ -325,6 +326,15 @@ def test_rewards_by_key_truncated_and_missing(args, small):
     source.observe([group])
     (line,) = evidence(small)
     assert (line["n"], line["s"], line["unjudged"], line["truncated"]) == ([3], [1], [1], [1])
+
+
+def test_no_set_and_an_unknown_option_are_errors(args):
+    args.curriculum = {"domain_quota": {"sums": 0.5}}
+    with pytest.raises(UsageError, match="domain_quotas"):
+        CurriculumDataSource(args, read)
+    args.prompt_data = None
+    with pytest.raises(UsageError, match="no set is named"):
+        CurriculumDataSource(args, read)
 
 
 def test_an_evaluation_is_slimes_own(args):
