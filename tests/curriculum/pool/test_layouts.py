@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from curriculum.errors import UsageError
@@ -73,6 +75,10 @@ def test_columns_that_do_not_fit_are_named(columns: str, options, what: str, do:
     assert error.value.where == "pool.parquet"
 
 
+ASSERTION = {"kind": "assert", "code": "assert f(1) == 2"}
+WRITTEN = '<think> so </think>\n<tool_call>\n{"name": "f", "parameters": {}}\n</tool_call>'
+
+
 @pytest.mark.parametrize(
     ("truth", "verifier", "reference"),
     [
@@ -90,7 +96,12 @@ def test_columns_that_do_not_fit_are_named(columns: str, options, what: str, do:
         ({"answer": "1", "tolerance": 0.1}, "boxed", {"answer": "1", "tolerance": 0.1}),
         ('[{"input": "1"}]', "unit_tests", {"tests": [{"input": "1"}]}),
         ([{"input": "1"}], "unit_tests", {"tests": [{"input": "1"}]}),
-        ("assert f(1) == 2", "unit_tests", {"tests": [{"kind": "assert", "code": "assert f(1) == 2"}]}),
+        ("assert f(1) == 2", "unit_tests", {"tests": [ASSERTION]}),
+        (["assert f(1) == 2"], "unit_tests", {"tests": [ASSERTION]}),
+        ('["assert f(1) == 2"]', "unit_tests", {"tests": [ASSERTION]}),
+        (WRITTEN, "tool_calls", {"tools": [], "calls": WRITTEN}),
+        (WRITTEN, "boxed", {"answer": WRITTEN}),
+        (json.dumps({"calls": WRITTEN}), "tool_calls", {"calls": WRITTEN}),
         ('[{"name": "f"}]', "tool_calls", {"calls": [{"name": "f"}]}),
         ('[{"name": "f"', "tool_calls", {"answer": '[{"name": "f"'}),
         ("[1]", "my.module:Mine", {"answer": "[1]"}),

@@ -265,6 +265,50 @@ def test_a_row_is_judged_by_its_own_verifier_then_its_domains_then_the_default(t
     assert frame["reference"].to_list() == ['{"answer":"1"}', '{"tests":[1]}', '{"answer":"1"}']
 
 
+HEAD = 'from math import pi\n\ndef area(r):\n    """The area of a circle, r^2 \\pi."""\n'
+
+
+@pytest.mark.parametrize(
+    ("prompt", "code"),
+    [
+        (HEAD, {"prelude": HEAD, "setup": HEAD}),
+        ("Write area(r).", {}),
+        ("def area(r):", {}),
+        ("def area(", {}),
+    ],
+)
+def test_a_column_says_what_tests_call(tmp_path: Path, prompt: str, code: dict[str, str]) -> None:
+    row = {"prompt": prompt, "test": "def check(candidate): ...", "entry_point": "area"}
+    options = ReadOptions(reference_key="test", default_verifier="unit_tests")
+    [reference] = read_pool([write_jsonl(tmp_path / "a.jsonl", [row])], options).frame["reference"]
+    tests = [{"kind": "assert", "code": "def check(candidate): ..."}]
+    assert json.loads(reference) == {"entry_point": "area", "tests": tests, **code}
+
+
+def test_tools_stand_in_the_system_prompt_of_toolrl(tmp_path: Path) -> None:
+    system = '1. Name: look up\nDescription: Finds it.\nParameters: {"word": {"type": "string"}}\n'
+    truth = '<tool_call>\n{"name": "look up", "parameters": {"word": "x"}}\n</tool_call>'
+    chat = [{"role": "system", "content": system}, {"role": "user", "content": "x?"}]
+    rows = [
+        {"prompt": chat, "answer": truth},
+        {"prompt": [{"role": "user", "content": "y?"}], "answer": truth},
+    ]
+    options = ReadOptions(default_verifier="tool_calls")
+    frame = read_pool([write_jsonl(tmp_path / "a.jsonl", rows)], options).frame
+    with_tools, without = map(json.loads, frame["reference"])
+    assert with_tools["tools"][0]["name"] == "look up"
+    assert without["tools"] == []
+    assert with_tools["calls"] == without["calls"] == truth
+
+
+def test_an_answer_stands_behind_the_last_mark(tmp_path: Path) -> None:
+    rows = [{"prompt": "p", "answer": "#### 1\nno:\n#### 2 "}, {"prompt": "q", "answer": "3"}]
+    options = ReadOptions(default_verifier="boxed", answer_after="####", skip_bad_rows=True)
+    pool = read_pool([write_jsonl(tmp_path / "a.jsonl", rows)], options)
+    assert pool.frame["reference"].to_list() == ['{"answer":"2"}']
+    assert [str(row).partition(": ")[2] for row in pool.bad_rows] == ["the reference: no '####' stands in it"]
+
+
 @pytest.mark.parametrize(
     ("options", "what", "do"),
     [
