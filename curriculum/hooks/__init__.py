@@ -11,6 +11,8 @@ nothing. Runs in other people's processes: numpy and pyarrow only, nothing of `v
     signal.py     how much signal is left            sampler.py    all of it, for a trainer
     loader.py     the sampler for stateful loaders   rows.py       a data set's rows by prompt id
     unrolled.py   all epochs as one sequence         settings.py   options of a trainer's configuration
+
+The other files are named after their trainers (docs/trainers/) and loaded only where these are.
 """
 
 from curriculum.hooks.evidence import Evidence
