@@ -50,6 +50,9 @@ _LINES = re.compile(
     re.DOTALL,
 )
 _ALIGNMENT = re.compile(r"&\s*(?=[=<>]|\\[lg]e)|(?<=[=<>])\s*&")
+_EXCEPT = re.compile(
+    r"(?:\\text\{)? ?all real(?:s| numbers)(?: except(?: for)?| other than) ?\}? ?(?=[^\s}])", re.IGNORECASE
+)
 _NOT_DIGITS = re.compile(r"\D")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"), ("`", "`"))
 _BOX_PREFIX = re.compile(r"\\(?:boxed|fbox)\s*\{")
@@ -77,6 +80,9 @@ def clean(text: str) -> str:
     text = _SPACED_THOUSANDS.sub(lambda found: found[1] + _NOT_DIGITS.sub("", found[2]), text)
     text = _EUROPEAN.sub(lambda found: found[1].replace(".", "") + "." + found[2], text)
     text = _DOTTED_THOUSANDS.sub(lambda found: found[0].replace(".", ""), text)
+    excepted = _EXCEPT.match(text)
+    if excepted is not None:
+        text = r"x \ne " + text[excepted.end() :]
     return _one_line(_inward(text.strip()))
 
 

@@ -183,7 +183,7 @@ class _Comparison:
                     two.rows[0] if len(two.rows) == 1 else tuple(row[0] for row in two.rows if len(row) == 1)
                 )
                 return self._in_order(one.items, vector)
-            case Clock(), Proportion() if may_be_ratio(one):
+            case Clock(), Proportion() if may_be_ratio(one) or (one.second >= 10 and not one.half):
                 return proportional(clock_terms(one), two.terms)
             case Clock(), Quantity() if may_be_ratio(one):
                 return is_quotient(clock_terms(one), two)

@@ -80,8 +80,9 @@ def may_be_ratio(clock: Clock) -> bool:
 
 
 def clock_terms(clock: Clock) -> tuple[Ratio, ...]:
-    """hour : minute as the terms of a ratio."""
-    return integer(clock.hour), integer(clock.minute)
+    """hour : minute, or hour : minute : second, as the terms of a ratio."""
+    terms = (clock.hour, clock.minute, clock.second) if clock.second else (clock.hour, clock.minute)
+    return tuple(map(integer, terms))
 
 
 def same_time(one: Clock, two: Clock) -> bool:

@@ -51,6 +51,7 @@ _ANNOUNCEMENT = re.compile(
 _SIMPLE_NAME = re.compile(rf"(?:[A-Za-z]|\\(?:{_GREEK}))(?:_(?:\{{.*\}}|[^{{]))?'*")
 _NAME = re.compile(
     rf"(?:\\(?:sin|cos|tan|cot|sec|csc))?(?:{_SIMPLE_NAME.pattern}|\\[a-z]+\{{\w+\}})(?:\^(?:\{{-1\}}|-1))?(?:\([^()]*\))?"
+    r"|\\frac\{d[a-z]?\}\{d[a-z]\}"
     r"|\((?:[A-Za-z](?:_\{?\w\}?)?,)+[A-Za-z](?:_\{?\w\}?)?\)"
     r"|\|?(?:m?\\(?:angle|triangle)|\\overline)?[A-Z]{1,4}\|?|\[[A-Z]{3,6}\]|[A-Za-z](?::[A-Za-z])+"
 )
