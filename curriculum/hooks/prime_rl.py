@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from curriculum.errors import UsageError
+from curriculum.hooks.evidence import Evidence
 from curriculum.hooks.order import Recipe
 from curriculum.hooks.sampler import CurriculumSampler
 from curriculum.hooks.signal import TOLERANCE
@@ -140,7 +141,14 @@ class VariedGate:
         return {name: float(count) for name, count in self._counts.items()}
 
 
-def install(published: str | Path, recipe: Recipe, *, tol: float = TOLERANCE, first_step: int = 0) -> None:
+def install(
+    published: str | Path,
+    recipe: Recipe,
+    *,
+    tol: float = TOLERANCE,
+    first_step: int = 0,
+    evidence: Evidence | None = None,
+) -> None:
     """Has the orchestrator of this process draw the tasks that carry a prompt id from a published set.
 
     Does nothing in a process without an orchestrator, such as an environment server that imports the
@@ -151,6 +159,7 @@ def install(published: str | Path, recipe: Recipe, *, tol: float = TOLERANCE, fi
         recipe: `batch_size` is that of the orchestrator divided by its group size.
         tol: the least range of the rewards of a group that is trained.
         first_step: the step of the checkpoint that training goes on from, where that has no state of this.
+        evidence: where the rollouts go; None writes to `<out>/evidence`.
 
     Raises:
         UsageError: the orchestrator is of a release that is not known.
@@ -172,7 +181,7 @@ def install(published: str | Path, recipe: Recipe, *, tol: float = TOLERANCE, fi
     def with_sampler(config: Any, tasks: Any) -> Any:
         curriculum = curriculum_of(config, tasks)
         if isinstance(tasks, Sequence) and tasks and all(map(prompt_id_of, tasks)):
-            drawn = CurriculumSampler(published, recipe)
+            drawn = CurriculumSampler(published, recipe, evidence=evidence)
             sampler = CurriculumTaskSampler(drawn, tasks, first_step=first_step)
             curriculum.sampler = sampler
             curriculum.gates[GATE] = VariedGate(sampler.finished, tol)

@@ -253,6 +253,14 @@ def test_an_orchestrator_of_another_make_is_refused(orchestrator, small, monkeyp
         install(small.folder, RECIPE)
 
 
+def test_evidence_of_ones_own_says_what_is_solved(orchestrator, small):
+    install(small.folder, RECIPE, evidence=Evidence(small.out / "evidence", solved_at=0.5), first_step=40)
+    curriculum = orchestrator.curriculum(tasks_of(small))
+    curriculum.on_result(group_of(next(curriculum.sampler), [0.6, 0.1]))
+    (line,) = lines(small)
+    assert (line["s"], line["step"]) == ([1], 40)
+
+
 def test_tasks_without_prompt_ids_and_processes_without_an_orchestrator_are_left_alone(orchestrator, small):
     install(small.folder, RECIPE)
     plain = [SimpleNamespace(data=SimpleNamespace(), key=str(number)) for number in range(3)]
