@@ -29,16 +29,32 @@ GROUP = 8
 def main() -> None:
     print("| recording | prompts | found, of those solved half the time | of those ever solved | suspected |")
     print("|---|---|---|---|---|")
-    for path in sorted(RECORDED.glob("step_*.parquet")):
-        row(f"tiny policy, {path.stem}", *tiny(path), SuspectRule())
+    before = None
+    for path in sorted(RECORDED.glob("step_*.parquet"), key=lambda path: int(path.stem.partition("_")[2])):
+        rollouts, gold = tiny(path)
+        row(f"tiny policy, {path.stem}", rollouts, gold, SuspectRule())
+        if before is not None:
+            row(f"tiny policy, {path.stem} and the one before", rollouts, gold, SuspectRule(), before)
+        before = rollouts
     if SHARED.exists():
         row("MATH, Qwen2.5-Math", *maths(), SuspectRule())
         rule = SuspectRule(min_rollouts=4, min_posterior=0.95)  # all four must agree
         row("GSM8K, four models, one answer each", *gsm8k(), rule)
 
 
-def row(name: str, rollouts: pl.DataFrame, gold: dict[str, str], rule: SuspectRule) -> None:
-    """One row of the table. `rollouts`: prompt_id, text; `gold`: the right answers."""
+def row(
+    name: str,
+    rollouts: pl.DataFrame,
+    gold: dict[str, str],
+    rule: SuspectRule,
+    before: pl.DataFrame | None = None,
+) -> None:
+    """One row of the table.
+
+    Args:
+        rollouts, before: prompt_id and text, of this pass and of an earlier one.
+        gold: the right answer of every prompt.
+    """
     answers = list(gold.values())
     corrupted = {}
     for place, (prompt_id, answer) in enumerate(gold.items()):
@@ -46,8 +62,8 @@ def row(name: str, rollouts: pl.DataFrame, gold: dict[str, str], rule: SuspectRu
         corrupted[prompt_id] = next(other for other in others if not accepts(f"\\boxed{{{other}}}", answer))
     right, wrong = judged(rollouts, gold), judged(rollouts, corrupted)
     rates = right.group_by("prompt_id").agg(rate=pl.col("correctness").mean())
-    found = suspects(in_doubt(wrong, corrupted), rule)
-    suspected = suspects(in_doubt(right, gold), rule).height
+    found = suspects(in_doubt(wrong, corrupted, before), rule)
+    suspected = suspects(in_doubt(right, gold, before), rule).height
     shares = []
     for least in (0.5, 1e-9):
         solved = rates.filter(pl.col("rate") >= least)
@@ -67,9 +83,13 @@ def judged(rollouts: pl.DataFrame, gold: dict[str, str]) -> pl.DataFrame:
     return rollouts.with_columns(pass_id=pl.lit("recorded"), correctness=pl.Series(marks, dtype=pl.Float64))
 
 
-def in_doubt(rollouts: pl.DataFrame, gold: dict[str, str]) -> pl.DataFrame:
-    """The counted answers of the prompts that are never right."""
+def in_doubt(rollouts: pl.DataFrame, gold: dict[str, str], before: pl.DataFrame | None) -> pl.DataFrame:
+    """The counted answers to the prompts that are never right, with those of an earlier pass."""
     unsolved = rollouts.filter(pl.col("correctness").max().over("prompt_id") < 1)
+    if before is not None:
+        doubted = before.join(unsolved, on="prompt_id", how="semi")
+        earlier = judged(doubted, gold).with_columns(pass_id=pl.lit("earlier"))
+        unsolved = pl.concat([unsolved, earlier]).sort("prompt_id", maintain_order=True)
     references = {prompt_id: json.dumps({"answer": answer}) for prompt_id, answer in gold.items()}
     prompts = pl.DataFrame(
         {"prompt_id": list(references), "reference": list(references.values())}

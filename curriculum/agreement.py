@@ -25,8 +25,9 @@ from verifiers.verdict import AnswerVerifier
 PROMPTS_AT_ONCE = 20_000
 """Their rollouts are in memory together."""
 
-EARLIER = 2
-"""Passes before this one whose rollouts count too: an older policy answers otherwise."""
+EARLIER = 1
+"""Passes before this one whose rollouts count too; on the tiny policy a second one, older still, answers too
+differently to help (benchmarks/suspects.py)."""
 
 _COLUMNS = ("prompt_id", "pass_id", "index", "text", "correctness")
 
