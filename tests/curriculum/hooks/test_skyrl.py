@@ -2,11 +2,12 @@
 
 SkyRL 0.3.0 from PyPI does not import without a GPU's packages, so its source is read for the methods that
 are overridden (skyrl/train/trainer.py and skyrl/train/entrypoints/main_base.py; `make trainers` brings them),
-and `RayPPOTrainer` here makes the same calls. The loader is torchdata's own.
+and `RayPPOTrainer` here makes the same calls. The loader is torchdata's own, and once the data set SkyRL's.
 """
 
 import ast
 import asyncio
+import importlib
 import io
 import json
 import pickle
@@ -14,13 +15,17 @@ from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from curriculum.errors import UsageError
 from curriculum.hooks import CurriculumSampler, Evidence, Recipe
 from curriculum.hooks.skyrl import CurriculumTrainer
 
-SKYRL = Path(__file__).resolve().parents[3] / ".venv/opt/skyrl-0.3.0/skyrl"
+ROOT = Path(__file__).resolve().parents[3]
+SKYRL = ROOT / ".venv/opt/skyrl-0.3.0/skyrl"
+TOKENIZER = str(ROOT / "data_samples/tiny_policy/step_0")
 RECIPE = Recipe(batch_size=8)
 GROUP = 4
 
@@ -103,7 +108,7 @@ def asked(batch, step):
     return {"trajectory_ids": ids, "batch_metadata": metadata}
 
 
-def make(written, recipe=RECIPE, keep=lambda row: True, workers=0):
+def make(written, recipe=RECIPE, keep=lambda row: True, workers=0, data=None):
     cfg = SimpleNamespace(
         trainer=SimpleNamespace(train_batch_size=8, epochs=3, max_training_steps=None),
         generator=SimpleNamespace(n_samples_per_prompt=GROUP),
@@ -111,7 +116,7 @@ def make(written, recipe=RECIPE, keep=lambda row: True, workers=0):
     )
     made = {"published": written.out, "recipe": recipe}
     trainer = type("Trainer", (CurriculumTrainer, RayPPOTrainer), made)
-    return trainer(cfg, PromptDataset(written.folder, keep))
+    return trainer(cfg, data or PromptDataset(written.folder, keep))
 
 
 def resume(trainer, saved):
@@ -211,6 +216,35 @@ def test_prompts_that_skyrl_filters_leave_the_others_as_they_are(small):
     assert set(ids) <= {prompt for row, prompt in enumerate(small.ids) if keep(row)}
     assert {prompt for line in lines(small) for prompt in line["prompt_id"]} >= set(ids)
     assert trainer.sampler.evidence.unknown == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SKYRL.is_dir(), reason="SkyRL is not there; make trainers")
+def test_skyrls_own_data_set_and_filter(small, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(SKYRL.parent))
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    dataset = importlib.import_module("skyrl.train.dataset.dataset")
+    tokenizer = importlib.import_module("transformers").AutoTokenizer.from_pretrained(TOKENIZER)
+    files = sorted((small.folder / "train").glob("*.parquet"))
+    kind = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
+    long = set()
+    for file in files:
+        shard = pq.read_table(file)
+        texts = shard["prompt"].to_pylist()
+        cut = [text.endswith("7") for text in texts]
+        chats = [
+            [{"role": "user", "content": text * (9 if far else 1)}]
+            for text, far in zip(texts, cut, strict=True)
+        ]
+        place = shard.column_names.index("prompt")
+        pq.write_table(shard.set_column(place, "prompt", pa.array(chats, kind)), file)
+        long.update(shard.filter(pa.array(cut))["prompt_id"].to_pylist())
+    data = dataset.PromptDataset(list(map(str, files)), tokenizer, 40, num_workers=1)
+    assert len(data) == 103 - len(long) == 93
+    ids = [prompt for batch in make(small, data=data).train(11) for prompt in batch]
+    assert len(set(ids)) == 88
+    assert set(ids) <= set(small.ids) - long
+    assert {prompt for line in lines(small) for prompt in line["prompt_id"]} >= set(ids)
 
 
 def test_a_trajectory_of_several_steps_counts_by_its_last(small):
