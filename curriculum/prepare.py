@@ -21,6 +21,7 @@ import polars as pl
 from curriculum.checkpoints import Checkpoint, resolve_checkpoint
 from curriculum.config import Config
 from curriculum.errors import UsageError
+from curriculum.files import disk_errors
 from curriculum.lock import locked
 from curriculum.manifest import Manifest, read_manifest
 from curriculum.plan import read_options, verifier_versions
@@ -68,6 +69,7 @@ def prepare(
     checkpoint = resolve_checkpoint(ckpt, config.checkpoints.root) if ckpt else None
     with (
         nullcontext() if dry_run else locked(home),
+        disk_errors(home, during_pass=True),
         open_work(home / "work", dry_run=dry_run, restart=restart) as work,
     ):
         view.stage("reading")

@@ -81,8 +81,7 @@ def check_references(raw: Raw, config: Config, key: str, work: Work, view: View)
             _judge(raw, config, done, check)
         finally:
             check.keep()
-    found = pl.concat([_pieces(folder) for folder in {kept, made}])
-    return found.unique("prompt_id").sort("prompt_id")
+    return pl.concat([_pieces(folder) for folder in {kept, made}]).sort("prompt_id")
 
 
 def _require_solutions(raw: Raw, key: str | None) -> None:
