@@ -28,7 +28,7 @@ from curriculum.scoring.progress import View
 from curriculum.scoring.run import ScoringRun, score
 from curriculum.stores import open_store
 from pipelines.caps import length_caps
-from pipelines.groups import NEEDED, GroupRule, group_statistics
+from pipelines.groups import NEEDED, GroupRule, group_statistics, response_lengths
 from pipelines.policies import SelectionPolicy
 from pipelines.select import compare_rules, decide
 from pipelines.summary import decision_counts, signal_ratios, size_of_set
@@ -78,7 +78,8 @@ def tables_of(plan: Plan) -> Tables:
     )
     rollouts = read_journal(plan.journal).select(*NEEDED.names(), "index").collect()
     pool = plan.table.lazy()
-    groups = group_statistics(rollouts.lazy(), pool, rule, plan.observed.lazy()).collect()
+    lengths = response_lengths(rollouts.lazy(), pool, rule)
+    groups = group_statistics(rollouts.lazy(), pool, rule, plan.observed.lazy(), lengths=lengths).collect()
     caps = length_caps(
         rollouts.lazy(),
         pool,
@@ -86,6 +87,7 @@ def tables_of(plan: Plan) -> Tables:
         rule=rule,
         quantile=selection.cap_quantile,
         window=selection.trainer_window,
+        lengths=lengths,
     )
     policy = _selection_policy(plan)
     suspected = _suspects(plan, groups)

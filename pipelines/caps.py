@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
-from pipelines import dedupe
-from pipelines.groups import NEEDED, GroupRule, counted_as
+from pipelines.groups import NEEDED, GroupRule, response_lengths
 from pipelines.intervals import UNITS, quantile_interval
+from pipelines.lengths import Lengths, length_counts
 from pipelines.order import hash_of_prompt
 from pipelines.schemas import CAPS, POOL, require
 
@@ -39,6 +40,7 @@ def length_caps(
     rule: GroupRule,
     quantile: float = 0.9,
     window: int | None = None,
+    lengths: Lengths | None = None,
 ) -> pl.DataFrame:
     """The length cap of every domain of the pool: schema CAPS, sorted by domain.
 
@@ -51,6 +53,7 @@ def length_caps(
         rule: what counts as correct.
         quantile: share of rollouts that the cap lets finish, in (0, 1).
         window: tokens of prompt and response together that the trainer takes; gives the prompt caps.
+        lengths: `response_lengths` of the same arguments, where they are at hand.
 
     Raises:
         SchemaError: a column is missing or of another type.
@@ -60,67 +63,38 @@ def length_caps(
         raise ValueError(f"quantile must lie in (0, 1), got {quantile}")
     require(rollouts, NEEDED, table="rollouts")
     require(pool, POOL, table="pool")
-    lengths = _lengths(rollouts, pool, rule).collect()
+    counts = _counts(lengths or response_lengths(rollouts, pool, rule))
     caps = (
         pool.select("domain")
         .unique()
         .collect()
-        .join(_estimates(lengths, quantile), on="domain", how="left", nulls_equal=True)
+        .join(_estimates(counts, quantile), on="domain", how="left", nulls_equal=True)
         .with_columns(pl.col("rollouts", "truncated", "correct_rollouts").fill_null(0))
         .with_columns(pooled=_too_few() & ~_beyond())
     )
-    of_all = _of_all(lengths, quantile) if caps["pooled"].any() else {}
+    of_all = _of_all(counts, quantile) if caps["pooled"].any() else {}
     caps = (
         caps.with_columns(*_used(of_all))
         .with_columns(
             identified=pl.col("quantile").is_not_null(),
-            cap=_cap(cap_in_force) if lengths.height else pl.lit(None, pl.Int32),
+            cap=_cap(cap_in_force) if counts.height else pl.lit(None, pl.Int32),
         )
         .with_columns(prompt_cap=None if window is None else (window - pl.col("cap")).clip(0))
     )
     return (
-        caps.join(_correct_cut(lengths, caps), on="domain", how="left", nulls_equal=True)
+        caps.join(_correct_cut(counts, caps), on="domain", how="left", nulls_equal=True)
         .select(pl.col(name).cast(dtype) for name, dtype in CAPS.items())
         .sort("domain")
     )
 
 
-def _lengths(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
-    """How many rollouts of each domain and unit, correct or not, ended and were cut at each length.
-
-    One whole number stands for domain, unit, correctness and length while rollouts are counted: to group
-    by four columns takes twice the time.
-    """
-    counted = counted_as()
-    full_marks = (pl.col("correctness") >= 1 - rule.tol).fill_null(value=False)
-    domains = pool.select("domain").unique().with_columns(code=pl.col("domain").rank("dense").fill_null(0))
-    prompts = dedupe.distinct(pool).join(domains, on="domain", nulls_equal=True)
-    place = pl.col("code").cast(pl.UInt64) * UNITS + hash_of_prompt() % UNITS
-    cell, tokens = pl.col("cell"), pl.col("tokens").cast(pl.UInt64)
-    return (
-        rollouts.select(NEEDED.names())
-        .filter(counted != "aborted", pl.col("tokens").is_not_null())
-        .select(
-            "prompt_id",
-            "tokens",
-            cut=(pl.col("finish") == "length").fill_null(value=False),
-            correct=(counted != "verifier_error") & full_marks,
-        )
-        .join(prompts.select("prompt_id", place=place), on="prompt_id", how="inner")
-        .select("cut", cell=(pl.col("place") * 2 + pl.col("correct").cast(pl.UInt64)) * _TOKENS + tokens)
-        .group_by("cell")
-        .agg(ended=(~pl.col("cut")).sum().cast(pl.Int64), cut=pl.col("cut").sum().cast(pl.Int64))
-        .select(
-            "ended",
-            "cut",
-            tokens=(cell % _TOKENS).cast(pl.Int32),
-            correct=cell // _TOKENS % 2 == 1,
-            unit=cell // (2 * _TOKENS) % UNITS,
-            code=(cell // (2 * _TOKENS * UNITS)).cast(pl.UInt32),
-        )
-        .join(domains, on="code")
-        .drop("code")
-    )
+def _counts(lengths: Lengths) -> pl.DataFrame:
+    """How many rollouts of each domain and unit, correct or not, ended and were cut at each length."""
+    prompts = lengths.prompts.select("domain", unit=hash_of_prompt() % UNITS)
+    cells = prompts.unique().with_row_index("cell")
+    places = prompts.join(cells, on=["domain", "unit"], nulls_equal=True, maintain_order="left")["cell"]
+    counts = length_counts(lengths, places.to_numpy().astype(np.int64))
+    return counts.join(cells.cast({"cell": pl.Int64}), on="cell").drop("cell")
 
 
 def _estimates(lengths: pl.DataFrame, quantile: float) -> pl.DataFrame:

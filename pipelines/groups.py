@@ -17,7 +17,7 @@ from typing import Literal
 import polars as pl
 
 from pipelines import dedupe, prior, totals
-from pipelines.quantiles import length_quantiles
+from pipelines.lengths import Lengths, length_quantiles, packed
 from pipelines.schemas import GROUPS, POOL, ROLLOUTS, require
 
 TOL = 1e-6
@@ -73,7 +73,12 @@ def counted_as() -> pl.Expr:
 
 
 def group_statistics(
-    rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule, observed: pl.LazyFrame | None = None
+    rollouts: pl.LazyFrame,
+    pool: pl.LazyFrame,
+    rule: GroupRule,
+    observed: pl.LazyFrame | None = None,
+    *,
+    lengths: Lengths | None = None,
 ) -> pl.LazyFrame:
     """The statistics of every prompt of the pool that has rollouts: schema GROUPS, sorted by prompt_id.
 
@@ -83,6 +88,7 @@ def group_statistics(
             are not in the pool are left out.
         rule: which rollouts count.
         observed: schema `pipelines.observed.OBSERVED`, prompts that have no rollouts here.
+        lengths: `response_lengths` of the same arguments, where they are at hand.
 
     The groups are computed here, once: the prior of the posteriors is fitted to all of them.
 
@@ -93,11 +99,12 @@ def group_statistics(
     require(pool, POOL, table="pool")
     marked = _marked(rollouts, rule)
     domains = dedupe.distinct(pool).select("prompt_id", "domain")
+    lengths = lengths or response_lengths(rollouts, pool, rule)
     counted = marked.group_by("prompt_id").agg(*_totals(rule)).collect()
     sampled = (
         counted.lazy()
         .select("prompt_id", *_COPIED, *_reduced(), observed=False, observed_step=pl.lit(None, pl.Int64))
-        .join(length_quantiles(marked, counted).lazy(), on="prompt_id", how="left")
+        .join(length_quantiles(lengths).lazy(), on="prompt_id", how="left")
         .join(_with_best(marked, counted, rule), on="prompt_id", how="left")
         .join(_parts(marked, rule), on="prompt_id", how="left")
         .with_columns(top=pl.when(pl.col("s") > 0).then("s").otherwise(pl.col("top").fill_null(0)))
@@ -119,6 +126,25 @@ def group_statistics(
         .sort("prompt_id")
         .lazy()
     )
+
+
+def response_lengths(rollouts: pl.LazyFrame, pool: pl.LazyFrame, rule: GroupRule) -> Lengths:
+    """The lengths that group statistics and length caps both count; aborted rollouts are left out.
+
+    Args:
+        rollouts: schema ROLLOUTS; only the columns of NEEDED are read.
+        pool: schema POOL.
+        rule: what counts as correct.
+    """
+    sampled = counted_as() != "aborted"
+    judged = sampled & (counted_as() != "verifier_error")
+    marked = rollouts.select(
+        "prompt_id",
+        length=pl.when(sampled).then("tokens"),
+        cut=(pl.col("finish") == "length").fill_null(value=False),
+        correct=(judged & (pl.col("correctness") >= 1 - rule.tol)).fill_null(value=False),
+    )
+    return packed(marked, dedupe.distinct(pool).select("prompt_id", "domain").collect())
 
 
 def _with_posteriors(groups: pl.DataFrame, trainer_group_size: int) -> pl.DataFrame:
