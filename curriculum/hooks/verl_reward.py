@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,10 +93,14 @@ class Observed:
         item = data[-1]  # of several sequences of a rollout, verl judges the last
         mark = item.non_tensor_batch.get(MARK)
         if mark is not None:
-            settings = settings_of(self.config.data)
             step = int(item.non_tensor_batch.get("global_steps", mark["step"]))
-            _tap(mark["refresh"], settings).add(self._rollout(item, _correctness(said, settings)), step)
+            rollout = self._rollout(item, _correctness(said, self._settings))
+            _tap(mark["refresh"], self._settings).add(rollout, step)
         return said
+
+    @cached_property
+    def _settings(self) -> Settings:
+        return settings_of(self.config.data)
 
     def _rollout(self, item: Any, correctness: float) -> Rollout:
         responses = item.batch["responses"]

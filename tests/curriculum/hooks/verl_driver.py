@@ -75,8 +75,9 @@ class Trainer:
             sampler=create_rl_sampler(data, self.dataset),
         )
 
-    def batches(self):
-        while True:
+    def batches(self, done=0):
+        """As verl counts its epochs, after `done` steps."""
+        for _ in range(done // len(self.loader), self.config.trainer.total_epochs):
             yield from self.loader
 
     def validation(self):
@@ -87,12 +88,12 @@ def ids_of(batch):
     return [str(one) for one in batch["prompt_id"]]
 
 
-def trained(run, steps):
-    """What `steps` steps train."""
-    return [ids_of(batch) for batch in islice(run.batches(), steps)]
+def trained(run, steps=None, done=0):
+    """What the next `steps` steps train, or all that are left."""
+    return [ids_of(batch) for batch in islice(run.batches(done), steps)]
 
 
-def killed_and_resumed(job, folder, steps, at, *more):
+def killed_and_resumed(job, folder, at, *more):
     """What a run trains that saves every third step, dies by SIGKILL in step `at` and is resumed."""
     log, saved = folder / "trained.jsonl", folder / "data.pt"
     child = os.fork()
@@ -111,7 +112,7 @@ def killed_and_resumed(job, folder, steps, at, *more):
     done = [json.loads(line) for line in log.read_text().splitlines()][: (at - 1) // 3 * 3]
     run = Trainer(job, *more)
     run.loader.load_state_dict(torch.load(saved, weights_only=False))
-    return done + trained(run, steps - len(done))
+    return done + trained(run, done=len(done))
 
 
 def rolled_out(batch, seed):
