@@ -130,6 +130,8 @@ class CurriculumDataSource:
                 return
             self.sampler.load_state_dict(state["curriculum"])
             self._batches = self._endless()
+            for held in (self._rows, self._again, self._flying, self._finished, self._reused, self._done):
+                held.clear()  # of before the checkpoint
 
     def rollout(self, rollout_id: int) -> Any:
         """One rollout of slime's, or of the function that `args.curriculum` names."""
