@@ -27,8 +27,7 @@ class BoxedVerifier:
         """The verdict on `response`.
 
         `no_answer` without a box, `malformed` for a box that is empty, unclosed or far too long,
-        `verifier_error` for a reference that cannot be used; one that cannot be read still accepts the
-        same text.
+        `verifier_error` for a reference that cannot be used or read.
         """
         try:
             wanted = read_reference(reference)
@@ -61,7 +60,8 @@ class BoxedVerifier:
 def _judge(answers: tuple[str, ...], wanted: Reference) -> Verdict:
     """Several answers are right when each equals the reference, or when it lists them."""
     shown = ", ".join(answers)
-    for gold in wanted.answers:
+    readable = [gold for gold in wanted.answers if is_readable(gold)]
+    for gold in readable:
         if all(same(answer, gold, wanted.conventions) for answer in answers) or (
             len(answers) > 1 and same(shown, gold, wanted.conventions)
         ):
@@ -70,11 +70,9 @@ def _judge(answers: tuple[str, ...], wanted: Reference) -> Verdict:
                     0.0, detail=f"{_short(shown)} equals {_short(gold)} but is not written as {wanted.form}"
                 )
             return graded(1.0, detail=f"{_short(shown)} equals {_short(gold)}")
-    unreadable = [gold for gold in wanted.answers if not is_readable(gold)]
-    if unreadable:
-        return verifier_error(
-            f"the reference {_short(unreadable[0])} cannot be read, and the answer is another text"
-        )
+    if len(readable) < len(wanted.answers):
+        unread = next(gold for gold in wanted.answers if gold not in readable)
+        return verifier_error(f"the reference {_short(unread)} cannot be read")
     return graded(0.0, detail=f"{_short(shown)} is not {_short(wanted.answers[0])}")
 
 

@@ -85,10 +85,18 @@ def test_unusable_reference_is_verifier_error(reference):
     assert verdict.detail
 
 
-def test_unreadable_reference_accepts_only_its_own_text():
+@pytest.mark.parametrize("answer", [r"\sum_{k=1}^n k^2", "5", ""])
+def test_an_unreadable_reference_rewards_nothing(answer):
     reference = {"answer": r"\sum_{k=1}^n k^2"}
-    assert VERIFIER.verify(r"\boxed{\sum_{k=1}^n k^2}", reference).outcome == "correct"
-    assert VERIFIER.verify(r"\boxed{5}", reference).outcome == "verifier_error"
+    assert VERIFIER.verify(rf"\boxed{{{answer}}}", reference).outcome == (
+        "verifier_error" if answer else "malformed"
+    )
+
+
+def test_of_several_answers_those_that_can_be_read_count():
+    reference = {"answers": [r"\sum_{k=1}^n k^2", "5"]}
+    assert VERIFIER.verify(r"\boxed{5}", reference).outcome == "correct"
+    assert VERIFIER.verify(r"\boxed{6}", reference).outcome == "verifier_error"
 
 
 @pytest.mark.parametrize(
