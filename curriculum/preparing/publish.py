@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from curriculum.config import Config
 from curriculum.errors import NothingError
-from curriculum.files import TEMPORARY, disk_errors, sync_folder
+from curriculum.files import TEMPORARY, sync_folder
 from curriculum.manifest import REFRESHES, Manifest, point_latest, write_manifest
 from curriculum.pool.write import export
 from curriculum.preparing.decide import Findings
@@ -48,7 +48,7 @@ def publish(
 
     Raises:
         NothingError: no row is clean.
-        EngineError: the disk refuses; the same command continues.
+        OSError: the disk refuses.
     """
     train = _ordered(decisions, "keep_unscored", config)
     sentinel = _ordered(decisions, "hold_sentinel", config)
@@ -57,21 +57,20 @@ def publish(
         raise NothingError("no row of the pool is clean", where=counts, do=_remedy(found))
     refreshes = config.output.dir / REFRESHES
     folder = refreshes / manifest.refresh_id
-    with disk_errors(refreshes, during_pass=True):
-        if not folder.is_dir():
-            for stale in refreshes.glob(f"{TEMPORARY}*"):  # of a killed run; the folder is locked
-                shutil.rmtree(stale)
-            aside = refreshes / f"{TEMPORARY}{manifest.refresh_id}"
-            aside.mkdir(parents=True)
-            tables = {
-                "train": _set("train", raw, train, config, work, aside),
-                "sentinel": _set("sentinel", raw, sentinel, config, work, aside),
-                **_account(raw, decisions, found, aside),
-            }
-            write_manifest(aside, replace(manifest, tables=tables))
-            aside.rename(folder)
-            sync_folder(refreshes)
-        point_latest(config.output.dir, manifest.refresh_id)
+    if not folder.is_dir():
+        for stale in refreshes.glob(f"{TEMPORARY}*"):  # of a killed run; the folder is locked
+            shutil.rmtree(stale)
+        aside = refreshes / f"{TEMPORARY}{manifest.refresh_id}"
+        aside.mkdir(parents=True)
+        tables = {
+            "train": _set("train", raw, train, config, work, aside),
+            "sentinel": _set("sentinel", raw, sentinel, config, work, aside),
+            **_account(raw, decisions, found, aside),
+        }
+        write_manifest(aside, replace(manifest, tables=tables))
+        aside.rename(folder)
+        sync_folder(refreshes)
+    point_latest(config.output.dir, manifest.refresh_id)
     return folder
 
 

@@ -184,3 +184,14 @@ def test_the_clean_prompts_are_scored_from_the_published_set(recorded, tmp_path,
     assert latest_refresh(tmp_path / "out") == scored.path
     sampled = pl.read_parquet(scored.path / "groups.parquet")["prompt_id"]
     assert sorted(sampled) == sorted(table(done, "train")["prompt_id"])
+
+
+def test_one_order_runs_through_all_shards(raw, config, prepared, table) -> None:
+    one = prepared(config(raw, **UNCHECKED))
+    many = prepared(config(raw, output__shard_rows=7, **UNCHECKED))
+    shards = sorted(path.name for path in many.path.glob("train/*"))
+    assert shards == [f"shard-{number:05d}-of-00005.parquet" for number in range(5)]
+    assert table(many, "train").equals(table(one, "train"))
+    assert table(one, "train")["prompt_id"].to_list() != sorted(table(one, "train")["prompt_id"])
+    other = prepared(config(raw, prepare__seed=1, **UNCHECKED))
+    assert table(other, "train")["prompt_id"].to_list() != table(one, "train")["prompt_id"].to_list()
