@@ -124,8 +124,7 @@ def test_what_was_dropped_is_neither_sampled_nor_kept(found, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("layout", "column"), [("verl", "reward_model"), ("trl", "solution")])
-def test_a_fixed_reference_judges_and_is_what_the_trainer_gets(layout, column, tmp_path) -> None:
-    found = run(tmp_path, layout=layout)
+def test_a_fixed_reference_judges_and_is_what_the_trainer_gets(found, layout, column, tmp_path) -> None:
     fix = review(found, {"wrong, in many spellings": "fix"}, tmp_path / "reviewed.csv")
     again = run(tmp_path, fix, layout=layout)
     assert decided(again)[3] == ("keep_mixed", "7 of 8 rollouts correct")

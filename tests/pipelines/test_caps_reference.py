@@ -153,7 +153,7 @@ pools = st.lists(
 ).map(lambda drawn: [{"row": row, "prompt_id": p, "domain": domain} for row, (p, domain) in enumerate(drawn)])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(journal=journals, pool=pools, q=st.sampled_from([1, 5, 9]))
 def test_caps_equal_the_reference(journal, pool, q, rollouts_of, pool_of, agree) -> None:
     rows = [{name: row[name] for name in row if name not in ("verdict", "times")} for row in journal]

@@ -99,7 +99,7 @@ def test_one_limit_below_the_quantile_is_said_to_hide_it(shape, share, pool_of) 
 def test_the_interval_covers_the_truth_as_often_as_it_says(pool_of) -> None:
     rng = np.random.default_rng(6)
     covered = []
-    for _ in range(60):
+    for _ in range(40):
         length = lognormal(rng, 300)
         caps = measured(length, some_cut(length, 0.1, rng), pool_of)
         covered.append(caps["low"] <= TRUTH[lognormal] <= caps["high"])

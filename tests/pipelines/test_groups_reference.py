@@ -189,7 +189,7 @@ rules = st.builds(
 # --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(journal=journals(), pool=pools(), rule=rules)
 def test_groups_equal_the_reference(journal, pool, rule, rollouts_of, pool_of, agree) -> None:
     groups = group_statistics(rollouts_of(journal).lazy(), pool_of(pool).lazy(), rule).collect()

@@ -266,7 +266,7 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(pool=pools(), policy=policies, data=st.data())
 def test_decisions_equal_the_reference(pool, policy, data, pool_of, agree) -> None:
     scored = data.draw(st.lists(st.sampled_from(PROMPTS), unique=True))
