@@ -2,11 +2,13 @@
 
     python killed_trainer.py SET FOLDER WORKERS:STEPS:KILLS …
 
-Each life is a process a rank, forked from this one, killed by SIGKILL after a random number of steps, most
-often in the middle of one. A rank logs the prompts of its step, saves its state, and waits for the others as
-an optimizer step does; then the first rank names the checkpoint. With -1 workers the sampler is drawn from
-in a plain loop, some batches ahead, and every life has another number of ranks; otherwise through torchdata's
-StatefulDataLoader. Prints what each run trained as JSON: the kills, and the prompts of each step.
+Each life is a process a rank, forked from this one. A rank draws a step, logs its prompts, saves its state,
+and waits for the others as an optimizer step does; then the first rank names the checkpoint. After a random
+number of steps a random rank stops before a random one of these, and all are killed by SIGKILL wherever they
+are; a run is killed about KILLS times. With -1 workers the sampler is drawn from in a plain loop, some
+batches ahead, and every life has another number of ranks; otherwise through torchdata's StatefulDataLoader.
+
+Prints what each run trained as JSON: the kills, and the prompts of each step.
 """
 
 import itertools
@@ -45,6 +47,14 @@ class Run(NamedTuple):
     kills: int
 
 
+class Death(NamedTuple):
+    """Where a life ends: the step, the rank that stops there, and what it has not done yet."""
+
+    step: int
+    rank: int
+    before: str
+
+
 def lives(published, folder, run):
     """What was trained until all steps were, and how many kills it took."""
     folder = Path(tempfile.mkdtemp(dir=folder))
@@ -53,9 +63,10 @@ def lives(published, folder, run):
     while len(trained) < run.steps:
         begun = len(trained)
         world = draw.choice([2, 3, 4]) if run.workers < 0 else 2
-        until = draw.randint(1, 2 * run.steps // run.kills) if kills < run.kills else None
+        end = begun + draw.randint(1, 2 * run.steps // run.kills)
+        death = Death(end, draw.randrange(world), draw.choice(["drawing", "logging", "saving", "naming"]))
         logs = [folder / f"log-{begun}-{rank}" for rank in range(world)]
-        kills += live(published, folder, run, begun, logs, draw.randrange(6), until)
+        kills += live(published, folder, run, begun, logs, draw.randrange(6), death)
         for step in zip(*map(read_log, logs), strict=False):
             whole = [None] * BATCH
             for rank, ids in enumerate(step):
@@ -65,19 +76,19 @@ def lives(published, folder, run):
     return {"kills": kills, "trained": trained}
 
 
-def live(published, folder, run, begun, logs, ahead, until):
-    """One life: whether it was killed, once it had trained `until` steps; None lives to the end."""
-    for path in logs:
-        path.unlink(missing_ok=True)  # of a life that came to no checkpoint
+def live(published, folder, run, begun, logs, ahead, death):
+    """One life: whether it was killed, or came to its end before."""
+    for path in (folder / "stopped", *logs):
+        path.unlink(missing_ok=True)  # of the life before
     barrier = fork.Barrier(len(logs))
     ranks = [
-        fork.Process(target=rank_main, args=(published, folder, run, begun, log, rank, ahead, barrier))
+        fork.Process(target=rank_main, args=(published, folder, run, begun, log, rank, ahead, barrier, death))
         for rank, log in enumerate(logs)
     ]
     for process in ranks:
         process.start()
-    while until is not None and any(process.is_alive() for process in ranks):
-        if max(len(read_log(path)) for path in logs) >= until:
+    while any(process.is_alive() for process in ranks):
+        if (folder / "stopped").exists():
             for process in ranks:
                 with suppress(ProcessLookupError):  # it has come to its end
                     os.killpg(process.pid, signal.SIGKILL)
@@ -85,10 +96,10 @@ def live(published, folder, run, begun, logs, ahead, until):
         time.sleep(0.001)
     for process in ranks:
         process.join()
-    return any(process.exitcode == -signal.SIGKILL for process in ranks)
+    return (folder / "stopped").exists()
 
 
-def rank_main(published, folder, run, begun, log, rank, ahead, barrier):
+def rank_main(published, folder, run, begun, log, rank, ahead, barrier, death):
     os.setsid()  # its workers die with it
     barrier.wait()
     world = barrier.parties
@@ -97,12 +108,23 @@ def rank_main(published, folder, run, begun, log, rank, ahead, barrier):
     if begun:
         of = 0 if run.workers < 0 else rank
         source.load(pickle.loads((folder / f"state-{begun}-{of}").read_bytes()))
+
+    def about_to(do, step):
+        if death == (step, rank, do):
+            (folder / "stopped").touch()
+            signal.pause()
+
     with log.open("w") as file:
         for step in range(begun + 1, run.steps + 1):
-            file.write(json.dumps(source.step()) + "\n")
+            about_to("drawing", step)
+            ids = source.step()
+            about_to("logging", step)
+            file.write(json.dumps(ids) + "\n")
             file.flush()
+            about_to("saving", step)
             (folder / f"state-{step}-{rank}").write_bytes(pickle.dumps(source.state()))
             barrier.wait()
+            about_to("naming", step)
             if rank == 0:
                 (folder / "new").write_text(str(step))
                 (folder / "new").rename(folder / "checkpoint")

@@ -15,7 +15,7 @@ BATCH = 12
 
 
 def killed(small, folder, *runs):
-    """What the trainer printed of each (workers, steps, kills)."""
+    """What the trainer printed of each (workers, steps, about so many kills)."""
     arguments = [":".join(map(str, run)) for run in runs]
     done = subprocess.run(
         [sys.executable, TRAINER, small.folder, folder, *arguments],
