@@ -17,6 +17,7 @@ nothing is imported. It calls the function in threads, a rollout at a time, in e
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -32,6 +33,7 @@ from curriculum.hooks.evidence import Evidence
 from curriculum.hooks.ids import parse_ids
 from curriculum.hooks.published import PublishedSet, open_published
 
+_ID = re.compile("[0-9a-f]{32}")
 _log = logging.getLogger(__name__)
 
 RewardFunction = Callable[[list[str], list[str], list[str]], Mapping[str, Any]]
@@ -46,7 +48,7 @@ def tap(
     score: str = "scores",
     evidence: Evidence | None = None,
 ) -> RewardFunction:
-    """The reward function, with prompt ids for labels.
+    """The reward function, with prompt ids for labels; a label that is no id, of an evaluation, stays one.
 
     Args:
         reward_func: gets the labels that the ids stand for.
@@ -67,23 +69,34 @@ def tap(
 
     @wraps(reward_func)
     def tapped(queries: list[str], prompts: list[str], ids: list[str]) -> Mapping[str, Any]:
-        rows = known.ids.find(parse_ids(ids, where="--data.label_key")).tolist()
-        if -1 in rows:
-            raise UsageError(
-                f"{ids[rows.index(-1)]} is no prompt of the set {known.source.refresh_id}",
-                where="--data.prompt_dataset",
-                do="train on the train folder of that refresh",
-            )
-        result = reward_func(queries, prompts, [labels[row].as_py() for row in rows])
-        rewards = result["rewards"] if result.get(score) is None else result[score]
+        texts = list(ids)
+        here = [at for at, text in enumerate(ids) if _ID.fullmatch(str(text))]
+        for at, row in zip(here, _rows(known, [ids[at] for at in here]), strict=True):
+            texts[at] = labels[row].as_py()
+        result = reward_func(queries, prompts, texts)
+        if not here:
+            return result
+        rewards = _each(result["rewards"] if result.get(score) is None else result[score])
         try:
             with lock:
-                kept.observe(ids, [float(reward) for reward in _each(rewards)])
+                kept.observe([ids[at] for at in here], [float(rewards[at]) for at in here])
         except UsageError as error:  # OpenRLHF would drop the reward and go on
             _log.error("curriculum: %s", error)
         return result
 
     return tapped
+
+
+def _rows(published: PublishedSet, ids: list[str]) -> list[int]:
+    """The row of each prompt; raises UsageError for one that the set does not have."""
+    rows: list[int] = published.ids.find(parse_ids(ids, where="--data.label_key")).tolist()
+    if -1 in rows:
+        raise UsageError(
+            f"{ids[rows.index(-1)]} is no prompt of the set {published.source.refresh_id}",
+            where="--data.prompt_dataset",
+            do="train on the train folder of that refresh",
+        )
+    return rows
 
 
 def _column(published: PublishedSet, name: str) -> pa.ChunkedArray[Any]:

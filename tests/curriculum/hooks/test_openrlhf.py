@@ -110,12 +110,17 @@ def test_a_column_that_is_not_there_is_an_error_at_once(published, label):
         tap(judge, published.out, label=label)
 
 
-@pytest.mark.parametrize(
-    ("labels", "what"), [(["f" * 32], "no prompt of the set"), (["42"], "32 hexadecimal")]
-)
-def test_a_label_that_is_no_prompt_of_the_set_is_an_error(published, labels, what):
-    with pytest.raises(UsageError, match=what):
-        tap(judge, published.out)(["5"], ["a"], labels)
+def test_a_prompt_that_is_not_of_the_set_is_an_error(published):
+    with pytest.raises(UsageError, match="no prompt of the set"):
+        tap(judge, published.out)(["5"], ["a"], ["f" * 32])
+
+
+def test_labels_of_an_evaluation_stay_labels_and_are_no_evidence(published):
+    reward_func = tap(judge, published.out)
+    result = reward_func(["7", "5", "8"], ["a"] * 3, ["7", published.ids[5], "9"])
+    assert result["scores"] == [1.0, 1.0, 0.0]
+    assert reward_func(["7"], ["a"], ["7"])["scores"] == [1.0]
+    assert [line["prompt_id"] for line in lines(published)] == [[published.ids[5]]]
 
 
 def test_evidence_that_cannot_be_written_costs_no_reward(published, caplog):
