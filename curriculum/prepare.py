@@ -124,6 +124,7 @@ def _examine(
     references = stages.references(versions)
     firsts = ranked(raw, references)
     duplicates = stages.duplicates(firsts)
+    references = stages.contradictions(duplicates, references)
     left = firsts.join(duplicates, on="row", how="anti")
     found = Findings(
         duplicates=duplicates,

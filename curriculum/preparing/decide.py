@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from curriculum.preparing.raw import Raw
+from curriculum.preparing.references import SUSPECT
 from pipelines.schemas import DECISIONS, Decision
 
 
@@ -32,7 +33,7 @@ class Findings:
 def decide(raw: Raw, found: Findings) -> pl.DataFrame:
     """The decision on every row of the pool: schema DECISIONS, sorted by row."""
     overlong = pl.col("prompt_tokens") > (found.most_tokens or 0)
-    suspect = pl.col("status").is_in(["refused", "unusable"])
+    suspect = pl.col("status").is_in(SUSPECT)
     fates = [
         ("drop_duplicate", pl.col("kind").is_not_null(), _duplicate_reason()),
         ("drop_contaminated", pl.col("rule").is_not_null(), _contaminated_reason()),

@@ -26,6 +26,7 @@ from curriculum.pool.write import export
 from curriculum.preparing.decide import Findings
 from curriculum.preparing.gather import gathered
 from curriculum.preparing.raw import Raw
+from curriculum.preparing.references import SUSPECT
 from curriculum.preparing.work import Work
 from pipelines.arrow import to_arrow
 from pipelines.order import shuffled
@@ -113,7 +114,7 @@ def _account(raw: Raw, decisions: pl.DataFrame, found: Findings, aside: Path) ->
 
 
 def _remedy(found: Findings) -> str:
-    suspects = found.references.filter(pl.col("status").is_in(["refused", "unusable"]))
+    suspects = found.references.filter(pl.col("status").is_in(SUSPECT))
     if suspects.is_empty():
         return "see the reasons with --dry-run --json, and loosen [prepare]"
     cause = suspects.group_by("cause").len().sort("len", "cause", descending=[True, False])["cause"][0]

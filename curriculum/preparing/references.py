@@ -38,11 +38,12 @@ REFERENCES = pl.Schema(
     {
         "prompt_id": pl.String,
         "verifier": pl.String,
-        "status": pl.String,  # accepted | refused | unusable | unchecked
+        "status": pl.String,  # accepted | refused | unusable | contradicted | unchecked
         "checked": pl.String,  # answer | solution | usable: what gave the status
         "cause": pl.String,  # a sentence; empty when accepted
     }
 )
+SUSPECT = ("refused", "unusable", "contradicted")
 _WORST_FIRST = ("unusable", "refused", "accepted", "unchecked")
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from curriculum.preparing.decide import Findings
 from curriculum.preparing.raw import Raw
+from curriculum.preparing.references import SUSPECT
 from curriculum.summary import decision_table, fact_table, figure_table
 from pipelines.summary import decision_counts
 
@@ -48,7 +49,7 @@ def prepared(
     prepare_id: str, raw: Raw, decisions: pl.DataFrame, found: Findings, folder: Path | None
 ) -> Prepared:
     """The figures of a preparation."""
-    suspects = found.references.filter(pl.col("status").is_in(["refused", "unusable"]))
+    suspects = found.references.filter(pl.col("status").is_in(SUSPECT))
     causes = suspects.group_by("verifier", "cause").agg(prompts=pl.len())
     fates = decisions["decision"].cast(pl.String)
     return Prepared(

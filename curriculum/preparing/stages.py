@@ -13,6 +13,7 @@ from collections.abc import Callable
 import polars as pl
 
 from curriculum.config import Config
+from curriculum.preparing.contradictions import contradictions
 from curriculum.preparing.duplicates import (
     DUPLICATES,
     in_other_pools,
@@ -90,6 +91,13 @@ class Stages:
             return in_other_pools(texts_of(self._raw, rows), others, threshold)
 
         return self._table("against", find, threshold, set_inputs(names, column))
+
+    def contradictions(self, duplicates: pl.DataFrame, references: pl.DataFrame) -> pl.DataFrame:
+        """`references`, with those that a row of the same text contradicts."""
+        if references.is_empty():
+            return references
+        found = self._table("contradictions", lambda: contradictions(self._raw, duplicates, self._config))
+        return references.update(found, on="prompt_id", how="left")
 
     def contamination(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Every pair of a prompt and an evaluation prompt that it holds: CONTAMINATION."""

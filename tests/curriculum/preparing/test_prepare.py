@@ -64,6 +64,20 @@ def test_the_row_with_the_best_reference_stays(jsonl, question, config, prepared
     assert decisions["decision"].to_list() == ["drop_duplicate", "keep_unscored"]
 
 
+def test_of_two_answers_that_exclude_each_other_neither_stays(
+    jsonl, question, config, prepared, table
+) -> None:
+    """But two ways of writing one answer do not."""
+    answers = ["1/2", "0.5", "12", "13", "7", "7.0"]
+    rows = [
+        {"prompt": question(i // 2) + "?" * (i % 2), "answer": answer} for i, answer in enumerate(answers)
+    ]
+    decisions = table(prepared(config(jsonl("twice.jsonl", rows))), "decisions")
+    kept = ["keep_unscored", "drop_duplicate"]
+    assert decisions["decision"].to_list() == [*kept, "suspect_reference", "drop_duplicate", *kept]
+    assert decisions["reason"][2] == "row 3 has the same text and another answer, 13"
+
+
 def test_what_stands_in_another_pool_is_left_out(raw, jsonl, question, config, prepared, table) -> None:
     other = jsonl("other.jsonl", [{"problem": "nothing alike"}, {"problem": question(7).upper()}])
     done = prepared(config(raw, prepare__against=[str(other)], **UNCHECKED))

@@ -70,5 +70,10 @@ def test_every_row_of_a_pool_is_accounted_for(config, prepared, table) -> None:
     fates = set(verbatim["decision"].cast(pl.String))
     assert fates <= {"drop_contaminated", "drop_duplicate"}
     assert set(verbatim["prompt_id"]) & set(table(done, "train")["prompt_id"]) == set()
-    suspects = table(done, "references").filter(pl.col("status") != "accepted")
-    assert suspects["cause"].to_list() == [r"the answer '3\\mid n' does not parse"]
+    references = table(done, "references")
+    unusable = references.filter(pl.col("status") == "unusable")
+    assert unusable["cause"].to_list() == [r"the answer '3\\mid n' does not parse"]
+    contradicted = references.filter(pl.col("status") == "contradicted")["prompt_id"]
+    twice = table(done, "duplicates").filter(pl.col("row") == 1302)["duplicate_of"]  # 432 here, 144 there
+    assert twice.is_in(contradicted.to_list()).all()
+    assert contradicted.len() >= 25
