@@ -94,7 +94,7 @@ def _run(program: Program, source: str, calls: list[tuple[str, dict[str, Any]]])
         raise EnvironmentFault(f"the calls do not end within {SECONDS:.0f} s") from None
     except (ClosedError, OversizeError) as error:
         raise EnvironmentFault(f"it ended, or answered too much: {error}") from None
-    except (ValueCodecError, TypeError) as error:
+    except (ValueCodecError, TypeError, LookupError) as error:  # its own code may have written the frames
         raise EnvironmentFault(f"what goes in or comes out is no data: {error}") from None
 
 

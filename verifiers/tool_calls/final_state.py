@@ -39,7 +39,7 @@ def score_reached(items: tuple[Item, ...], wanted: Reference, *, allow_unsafe: b
             detail = "another final state than wanted"
         except EnvironmentFault as fault:
             reached, detail = False, f"environment: {fault}"
-    except SandboxError as error:
+    except (SandboxError, OSError) as error:
         raise UnusableReference(f"environment: sandbox: {error}") from None
     if not reached:
         compared = score(items, wanted)

@@ -130,12 +130,18 @@ def test_a_reference_that_cannot_be_run_is_a_verifier_error(wanted, source, says
     assert says in verdict.detail
 
 
+CHANNEL = "[o for o in __import__('gc').get_objects() if type(o).__name__ == 'Channel'][0]"
 FORGERIES = [
     "[f for f in __import__('gc').get_objects() if 'apple' in str(f)[:9999]] and None",
     'globals().update(_state_as_json=lambda: \'{"cart": {}, "log": [1]}\')',
     "__import__('os').environ",
     "open('/etc/passwd').read()",
     "state.clear()",
+    *(
+        f"{CHANNEL}.send({kind!r}, {body!r})"
+        for kind in (b"R", b"E", b"L")
+        for body in (b"", b"t\x00\x00\x00\x00", b"N", b"d\x00\x00\x00\x00", b"l\x01\x00\x00\x00N")
+    ),
 ]
 
 
