@@ -162,14 +162,18 @@ def _coverage(
 def _covered(
     pairs: pl.DataFrame, said: pl.DataFrame, items: pl.DataFrame, rule: ContaminationRule
 ) -> pl.DataFrame:
-    """Pairs that are hits: of a short item everything is covered, of others enough, and the numbers agree."""
+    """Pairs that are hits: the prompt has every number of the item, and enough of it is covered.
+
+    Enough of a short item is all of it, and if it has no number, in a prompt that has none either.
+    """
     short = pl.col("telling") < 2 * rule.run
-    whole = (pl.col("coverage") == 1) & (pl.col("numbers") == pl.col("numbers_item"))
-    enough = pl.col("stated_item").list.set_difference("stated").list.len() == 0
+    said_so = pl.col("stated_item").list.set_difference("stated").list.len() == 0
+    numbered = pl.col("stated_item").list.len() > 0
+    whole = (pl.col("coverage") == 1) & (numbered | (pl.col("numbers") == pl.col("numbers_item")))
     return (
         pairs.join(said, on="prompt")
         .join(items, on="item", suffix="_item")
-        .filter(pl.when(short).then(whole).otherwise(enough))
+        .filter(said_so, ~short | whole)
         .select(
             "prompt",
             "item",
