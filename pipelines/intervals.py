@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 
-UNITS = 64
-"""With so many the width of an interval is known to 9% or so."""
+UNITS = 32
+"""With so many the width of an interval is known to about 13%."""
 
 REPLICATES = 200
 TAIL = 0.025
