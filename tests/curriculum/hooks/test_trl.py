@@ -182,6 +182,7 @@ def test_the_signal_is_in_the_log(runs):
         ({"num_iterations": 2, "steps_per_generation": 2, "gradient_accumulation_steps": 2}, 4, True),
         ({"steps_per_generation": 4, "gradient_accumulation_steps": 1}, 8, False),
         ({"steps_per_generation": 1, "gradient_accumulation_steps": 2}, 4, True),
+        ({"steps_per_generation": 1, "ignore_data_skip": True}, 4, True),
     ],
 )
 def test_generation_batches_that_are_used_for_several_steps(small, tmp_path, caplog, settings, steps, whole):
