@@ -3,9 +3,9 @@
 In: the pool, the groups, the length caps and a policy. Out: one decision per row of the pool,
 schema DECISIONS, sorted by row; the counts add up to the pool.
 
-The fates are lists; the first that holds decides. Those of UNSCORED rows come first: nothing is known of
-the prompt. The others are composed into a set, and the part a prompt plays there is its fate. Each carries
-its reason, a sentence with the numbers of the prompt in it.
+The fates are two lists; the first fate that holds decides. Those of the first list keep a row out of
+consideration. The prompts that are left are composed into a set, and the part that each plays there is its
+fate. Each fate carries its reason, a sentence with the numbers of the prompt in it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _OF_GROUPS = (
     *("prompt_id", "rollouts", "n", "s", "partial", "truncated", "verifier_error", "aborted"),
     *("mean", "range", "varied", "pass_rate", "p_mixed", "learnability", "observed", "observed_step"),
 )
+_NOT_BY_GROUP = ("drop_duplicate", "drop_overlong_prompt", "suspect_reference")
 _DRAWN = ("drop_solved", "drop_unsolved", "drop_constant_partial", "drop_by_rule", "drop_over_quota")
 
 
@@ -62,7 +63,7 @@ def decide(
     fates = [*_unscored_fates(policy), *_scored_fates(policy)]
     decided = decided.with_columns(
         decision=pl.coalesce(pl.when(fate.holds).then(pl.lit(fate.decision)) for fate in fates),
-        reason=pl.coalesce(pl.when(fate.holds).then(fate.reason) for fate in fates) + _observed(),
+        reason=pl.coalesce(pl.when(fate.holds).then(fate.reason) for fate in fates),
     ).rechunk()  # a mean over chunks differs in its last bits with where they were cut
     return _finished(decided, policy)
 
@@ -212,10 +213,13 @@ def _unscorable_reason() -> pl.Expr:
 
 
 def _observed() -> pl.Expr:
-    """Says of a group that it is not from this pass but from training."""
-    of_group = pl.col("observed").fill_null(value=False) & (pl.col("row") == pl.col("first_row"))
+    """Says where a group was decided on that is not from this pass but from training."""
     when = pl.coalesce(pl.format(", observed at step {}", "observed_step"), pl.lit(", observed in training"))
-    return pl.when(of_group & ~pl.col("overlong")).then(when).otherwise(pl.lit(""))
+    return (
+        pl.when(pl.col("observed") & ~pl.col("decision").is_in(_NOT_BY_GROUP))
+        .then(when)
+        .otherwise(pl.lit(""))
+    )
 
 
 def _finished(decided: pl.DataFrame, policy: SelectionPolicy) -> pl.DataFrame:
@@ -227,6 +231,7 @@ def _finished(decided: pl.DataFrame, policy: SelectionPolicy) -> pl.DataFrame:
     again = drawn(decided["prompt_id"], policy.retest, policy.seed or 0)
     return decided.with_columns(
         decision.cast(Decision),
+        reason=pl.col("reason") + _observed(),
         weight=weight / weight.mean(),
         cap=pl.when(kept).then("cap"),
         retest=decision.str.starts_with("defer_") | (decision.is_in(_DRAWN) & again),
