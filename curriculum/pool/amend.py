@@ -67,13 +67,17 @@ def _put(array: pa.Array[Any], fields: tuple[str, ...], places: list[Place], whe
         at = array.type.get_field_index(fields[0])
         children[at] = _put(children[at], fields[1:], places, where)
         return pa.StructArray.from_arrays(children, fields=list(array.type), mask=array.is_null())
-    if fields or not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-        raise UsageError(
-            f"a reviewed reference cannot be written into a column of type {array.type}",
-            where=f"column {where} of the pool",
-            do="mend these references in the pool itself, and drop them from the review",
-        )
+    refusal = UsageError(
+        f"a reviewed reference cannot be written into a column of type {array.type}",
+        where=f"column {where} of the pool",
+        do="mend these references in the pool itself, and take them out of the review",
+    )
+    if fields:  # inside JSON text
+        raise refusal
+    try:
+        changed = pa.array([text for _, text in places]).cast(array.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise refusal from error
     mask = np.zeros(len(array), dtype=bool)
     mask[[row for row, _ in places]] = True
-    texts = pa.array([text for _, text in places], array.type)
-    return cast("pa.Array[Any]", pc.replace_with_mask(array, pa.array(mask), texts))
+    return cast("pa.Array[Any]", pc.replace_with_mask(array, pa.array(mask), changed))
