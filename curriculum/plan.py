@@ -78,7 +78,7 @@ def make_plan(config: Config, sources: Sources, *, restart: bool = False) -> Pla
     """
     source = find_source(config, sources)
     reviews = read_reviews(config.pool.reviewed)
-    pool = apply_reviews(_read(config), reviews)
+    pool = apply_reviews(_read(config), reviews, answer_after=config.pool.answer_after)
     versions = verifier_versions(
         pool.frame["verifier"].unique(), allow_unsafe=config.verification.allow_unsafe_execution
     )

@@ -74,7 +74,7 @@ def read_reviews(paths: Sequence[str]) -> Reviews:
     return Reviews(those("accept"), those("drop"), fixed)
 
 
-def apply_reviews(pool: Pool, reviews: Reviews) -> Pool:
+def apply_reviews(pool: Pool, reviews: Reviews, *, answer_after: str | None) -> Pool:
     """The pool with the references that were fixed; see `with_references`.
 
     Raises:
@@ -91,7 +91,7 @@ def apply_reviews(pool: Pool, reviews: Reviews) -> Pool:
                 do="mend the reference in the pool itself, and write drop or nothing in the review",
             )
         references[prompt_id] = verifier.with_answer(json.loads(reference), reviews.fixed[prompt_id])
-    return with_references(pool, references)
+    return with_references(pool, references, answer_after=answer_after)
 
 
 def review_table(suspects: pl.DataFrame, pool: Pool) -> pl.DataFrame:

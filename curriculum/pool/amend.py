@@ -25,12 +25,15 @@ Place = tuple[int, str]
 """A row, and the ground truth to write there."""
 
 
-def with_references(pool: Pool, references: Mapping[str, Mapping[str, object]]) -> Pool:
+def with_references(
+    pool: Pool, references: Mapping[str, Mapping[str, object]], *, answer_after: str | None = None
+) -> Pool:
     """The pool with other references for some prompts; ids that it does not have are left aside.
 
     Args:
         pool: as read.
         references: prompt_id to the new reference.
+        answer_after: the mark behind which the answer stands in the original rows, see `ReadOptions`.
 
     Raises:
         UsageError: the pool keeps its references in something other than text.
@@ -45,7 +48,8 @@ def with_references(pool: Pool, references: Mapping[str, Mapping[str, object]]) 
         text = canonical(dict(references[prompt_id]))
         messages = [(message["role"], message["content"]) for message in prompt]
         changes.append((row, digest(messages, verifier, text), text))
-        places.append((row, ground_truth_of(json.loads(text), text, verifier)))
+        truth = ground_truth_of(json.loads(text), text, verifier)
+        places.append((row, f"{answer_after} {truth}" if answer_after else truth))
     schema = {"row": pl.Int64, "prompt_id": pl.String, "reference": pl.String}
     frame = pool.frame.update(pl.DataFrame(changes, schema, orient="row"), on="row")
     return replace(pool, frame=frame, source=_written(pool, places))

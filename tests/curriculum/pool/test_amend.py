@@ -39,6 +39,15 @@ def test_every_row_of_the_prompt_has_the_new_reference(truth, answer, written, t
     assert amended.source.column_names == pool.source.column_names
 
 
+def test_an_answer_is_written_where_it_is_read(tmp_path) -> None:
+    path = tmp_path / "pool.jsonl"
+    path.write_text(json.dumps({"prompt": "one", "solution": "2 and 2 make #### 4"}) + "\n")
+    options = ReadOptions(default_verifier="boxed", answer_after="####")
+    pool = read_pool([str(path)], options)
+    amended = with_references(pool, {pool.frame["prompt_id"][0]: {"answer": "7"}}, answer_after="####")
+    assert amended.source["solution"].to_pylist() == ["#### 7"]
+
+
 def test_prompts_that_are_not_there_change_nothing(tmp_path) -> None:
     pool = pool_with({"solution": "4"}, tmp_path)
     assert with_references(pool, {"f" * 32: {"answer": "7"}}) is pool
