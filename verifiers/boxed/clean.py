@@ -9,7 +9,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from verifiers.boxed.braces import group_end
+from verifiers.boxed.braces import balanced, group_end
 from verifiers.boxed.symbols import SUBSCRIPTS, SUPERSCRIPTS, UNICODE
 
 _SUPERSCRIPT_RUN = re.compile(f"[{''.join(SUPERSCRIPTS)}]+")
@@ -37,13 +37,24 @@ _DOTTED_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,])")
 _LETTER_TIMES = re.compile(r"(?<=\d) ?[xX] ?(?=10\s?\^)")
 _STARS = re.compile(r"(?<=[\w)])\*\*(?=[\w(-])")
 _FILLER = re.compile(
-    r"(?:\\text\{)?\s*(?:the )?(?:final |correct )?answer(?: is)?\s*[:=]?\s*\}?\s*(?=[^\s}])", re.IGNORECASE
+    r"(?:\\text\{)?\s*+(?:(?:the )?(?:final |correct )?answer(?: is)?\s*+[:=]?"
+    r"|(?:approximately|approx\.?|about|roughly)(?= |\}))\s*+\}?\s*+(?=[^\s}])",
+    re.IGNORECASE,
+)
+"""Words before an answer that leave it as it is."""
+_ORDINAL = re.compile(
+    r"(?<=\d)(?:\^\{(?:\\(?:text|mathrm)\{)?(?:st|nd|rd|th)\}+|\^?\\(?:text|mathrm)\{(?:st|nd|rd|th)\}"
+    r"|(?:st|nd|rd|th)(?![A-Za-z]))"
+)
+_UNIT_IN_BRACKETS = re.compile(
+    r"(?<=[\d}])\s?(?:[(\[] ?\\(?:text|mathrm)\{([A-Za-z^/23 ]+)\} ?[)\]]"
+    r"|\\text\{ ?\(([A-Za-z^/23 ]+)\) ?\})$"
 )
 _CURRENCY = re.compile(
-    r"(?:\\(?:text|mathrm)\{ ?)?(Rs|INR|USD|US(?=\s*\\?\$)|EUR|GBP)(?![A-Za-z])\.?\s*\}?\s*(?=[\d\\$])"
+    r"(?:\\(?:text|mathrm)\{ ?)?(Rs|INR|USD|US(?= ?\\?\$)|EUR|GBP)(?![A-Za-z])\.?\s*+\}?\s*+(?=[\d\\$])"
 )
 _CURRENCY_SIGNS = {"Rs": "₹", "INR": "₹", "USD": "\\$", "US": "", "EUR": "€", "GBP": "£"}
-_NEXT_UNKNOWN = re.compile(r"(=[^=,;]*?[\d}]) +(?=[A-Za-z](?:_\{?\w\}?)?\s*=)")
+_NEXT_UNKNOWN = re.compile(r"(?<!_\{[A-Za-z])(=[^=,;]*?[\d}]) +(?=[A-Za-z](?:_\{?\w\}?)?\s*=)")
 """x=1 y=2: two equations, no product."""
 _LINES = re.compile(
     r"(?:\\\{)?\s*\\begin\{(cases|aligned|align\*?|gathered|array)\}(?:\{[lcr|]*\})?(.*)\\end\{\1\}\s*\.?",
@@ -74,7 +85,8 @@ def clean(text: str) -> str:
     text = _LETTER_TIMES.sub(r"\\times ", text)
     filler = _FILLER.match(text)
     if filler is not None:
-        text = text[filler.end() :]
+        text = _rest(text, filler)
+    text = _UNIT_IN_BRACKETS.sub(lambda found: rf"\text{{ {found[1] or found[2]}}}", _ORDINAL.sub("", text))
     text = _CURRENCY.sub(lambda found: _CURRENCY_SIGNS[found[1]], text, count=1)
     text = _NEXT_UNKNOWN.sub(r"\1, ", _BLANK.sub(" ", text))
     text = _SPACED_THOUSANDS.sub(lambda found: found[1] + _NOT_DIGITS.sub("", found[2]), text)
@@ -82,8 +94,14 @@ def clean(text: str) -> str:
     text = _DOTTED_THOUSANDS.sub(lambda found: found[0].replace(".", ""), text)
     excepted = _EXCEPT.match(text)
     if excepted is not None:
-        text = r"x \ne " + text[excepted.end() :]
+        text = r"x \ne " + _rest(text, excepted)
     return _one_line(_inward(text.strip()))
+
+
+def _rest(text: str, words: re.Match[str]) -> str:
+    """What follows `words`, without the brace that closed a group they opened."""
+    rest = text[words.end() :].strip()
+    return rest[:-1] if rest.endswith("}") and not balanced(rest) else rest
 
 
 def _inward(text: str) -> str:

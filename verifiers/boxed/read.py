@@ -23,7 +23,6 @@ from verifiers.boxed.words import (
     FUNCTION_WORDS,
     NUMBER_WORDS,
     PHRASES,
-    ROUGHLY,
     TIMES_OF_DAY,
     folded,
 )
@@ -158,10 +157,11 @@ def _special(text: str) -> Value | None:
         return Choice(choice[1], None)
     if _LETTERS.fullmatch(plain):
         return _words(plain)
-    if (
-        _NAMED_NUMBER.fullmatch(plain)
-        and plain.split()[0].lower().rstrip(".") not in FUNCTION_WORDS | ROUGHLY
-    ):
+    if _NAMED_NUMBER.fullmatch(plain) and plain.split()[0].lower() not in FUNCTION_WORDS | {
+        "about",
+        "approximately",
+        "roughly",
+    }:
         return Word(folded(plain))
     clock = _CLOCK.fullmatch(plain)
     if clock is not None:

@@ -41,16 +41,18 @@ from verifiers.boxed.words import GREEK
 
 SIGNS = {"=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "<=": "<=", ">=": ">=", "ne": "!=", "!=": "!=",
          "approx": "~", "simeq": "~", "in": "in", "equiv": "=", "iff": "=", "cong": "="}  # fmt: skip
-_MAX_NAME = 16
+_MAX_NAME = 32
+_HEADS = frozenset({"int", "sum", "prod", "lim", "det", "Pr"})
+"""What begins the name of a value that is not computed here: \\int_0^1 x dx = 1/2."""
 _CONSTANT = frozenset({"prime", "root", "cos", "pi", "e", "log"})
 _GREEK = "|".join(sorted(GREEK, reverse=True))
-_ANNOUNCEMENT = re.compile(
-    r"(?!.*\bnot\b)(?:.*\b(?:is|are|equals|be)|.*:|approximately|approx\.?|about|roughly)\s*", re.IGNORECASE
-)
-"""Words that say what the following value is: "The area is", "Area:", "about"."""
+_ANNOUNCEMENT = re.compile(r"(?!.*\bnot\b)(?:.*\b(?:is|are|equals|be)|.*:)\s*", re.IGNORECASE)
+"""Words that say what the following value is: "The area is", "Area:"."""
+_OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 _SIMPLE_NAME = re.compile(rf"(?:[A-Za-z]|\\(?:{_GREEK}))(?:_(?:\{{.*\}}|[^{{]))?'*")
 _NAME = re.compile(
-    rf"(?:\\(?:sin|cos|tan|cot|sec|csc))?(?:{_SIMPLE_NAME.pattern}|\\[a-z]+\{{\w+\}})(?:\^(?:\{{-1\}}|-1))?(?:\([^()]*\))?"
+    rf"(?:\\(?:sin|cos|tan|cot|sec|csc))?(?:{_SIMPLE_NAME.pattern}|\\[a-z]+\{{\w+\}})(?:\^(?:\{{-1\}}|-1))?"
+    r"(?:\([^()]*\)|\[[^\[\]]*\])?|\\(?:gcd|lcm|max|min)|\\\|[^|]{1,12}\\\|"
     r"|\\frac\{d[a-z]?\}\{d[a-z]\}"
     r"|\((?:[A-Za-z](?:_\{?\w\}?)?,)+[A-Za-z](?:_\{?\w\}?)?\)"
     r"|\|?(?:m?\\(?:angle|triangle)|\\overline)?[A-Z]{1,4}\|?|\[[A-Z]{3,6}\]|[A-Za-z](?::[A-Za-z])+"
@@ -64,13 +66,14 @@ def find_name(cursor: Cursor) -> str:
         cursor.at += 1
         return first.text
     text, words, depth = "", False, 0
+    headed = first is not None and first.kind == "cmd" and first.text in _HEADS
     for ahead in range(_MAX_NAME):
         token = cursor.peek(ahead)
         if token is None or token.text in ("lor", "land") or (token.text in (",", ";") and not depth):
             return ""
-        depth += (token.text == "(") - (token.text == ")")
-        if token.text == "=":
-            is_name = bool(text) and (words or _NAME.fullmatch(text) is not None)
+        depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        if token.text == "=" and not depth:
+            is_name = bool(text) and (words or headed or _NAME.fullmatch(text) is not None)
             if is_name and not (not words and text in ("e", "i", "\\pi")):
                 cursor.at += ahead + 1
                 return text

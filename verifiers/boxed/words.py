@@ -90,7 +90,6 @@ FUNCTION_WORDS = _listed(
     """sin cos tan cot sec csc arcsin arccos arctan cis sinh cosh tanh log ln lg exp sqrt pi infinity infty
     alpha beta theta gcd lcm max min mod"""
 )
-ROUGHLY = _listed("approximately approx about roughly")
 RADIANS = _listed("rad rads radian radians")
 TIMES_OF_DAY = {"noon": "pm", "midnight": "am"}
 """Twelve o'clock by its name -> which half of the day it is counted to."""

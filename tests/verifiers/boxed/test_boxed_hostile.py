@@ -70,6 +70,9 @@ ANSWERS = {
     "hours and hours": "3 ft and " * 120 + "2 in",
     "words": r"\text{" + "a or " * 750 + "}",
     "integers": r"\{x \in \mathbb{Z} : 0 < x < 10^{9}\}",
+    "spaces after a filler": r"\text{the answer is" + " " * 3_900 + "}",
+    "fillers": "about " * 650,
+    "ordinals": "1^{" * 600 + "th}" * 600,
     "dots": "0." + "12" * 1_900 + "...",
 }
 
