@@ -98,13 +98,11 @@ def group_statistics(
     require(rollouts, NEEDED, table="rollouts")
     require(pool, POOL, table="pool")
     marked = _marked(rollouts, rule)
-    domains = dedupe.distinct(pool).select("prompt_id", "domain")
     lengths = lengths or response_lengths(rollouts, pool, rule)
     counted = marked.group_by("prompt_id").agg(*_totals(rule)).collect()
     sampled = (
         counted.lazy()
         .select("prompt_id", *_COPIED, *_reduced(), observed=False, observed_step=pl.lit(None, pl.Int64))
-        .join(length_quantiles(lengths).lazy(), on="prompt_id", how="left")
         .join(_with_best(marked, counted, rule), on="prompt_id", how="left")
         .join(_parts(marked, rule), on="prompt_id", how="left")
         .with_columns(top=pl.when(pl.col("s") > 0).then("s").otherwise(pl.col("top").fill_null(0)))
@@ -112,7 +110,7 @@ def group_statistics(
     if observed is not None:
         sampled = pl.concat([sampled, observed.with_columns(observed=True)], how="diagonal_relaxed")
     groups = (
-        sampled.join(domains, on="prompt_id", how="inner")
+        sampled.join(length_quantiles(lengths).lazy(), on="prompt_id", how="inner")
         .with_columns(
             varied=(pl.col("range") > rule.tol).fill_null(value=False),
             parts=pl.col("parts").fill_null([]),
@@ -215,9 +213,11 @@ def _reduced() -> list[pl.Expr]:
 
 def _with_best(marked: pl.LazyFrame, counted: pl.DataFrame, rule: GroupRule) -> pl.LazyFrame:
     """Per prompt without full marks but with some: `top`, how many rollouts have its best mark."""
+    some = (pl.col("mark") > 0) & (pl.col("mark") < 1 - rule.tol)  # as every best mark of these prompts is
     partial = counted.filter((pl.col("s") == 0) & (pl.col("mark_max") > rule.tol))
     return (
-        marked.select("prompt_id", "mark")
+        marked.filter(some)
+        .select("prompt_id", "mark")
         .join(partial.lazy().select("prompt_id", "mark_max"), on="prompt_id")
         .filter(pl.col("mark") >= pl.col("mark_max") - rule.tol)
         .group_by("prompt_id")

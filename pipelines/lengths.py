@@ -49,25 +49,22 @@ def packed(rollouts: pl.LazyFrame, prompts: pl.DataFrame) -> Lengths:
 
 
 def length_quantiles(of: Lengths) -> pl.DataFrame:
-    """Columns prompt_id, tokens_p50 and tokens_p90 of each prompt with a known length.
-
-    Linear between the two nearest lengths.
-    """
+    """The prompts with tokens_p50 and tokens_p90, linear between the two nearest lengths; null for none."""
     ends = np.searchsorted(of.keys, np.arange(of.prompts.height + 1) << _BELOW)
-    known = np.flatnonzero(np.diff(ends))
-    first, last = ends[known], ends[known + 1] - 1
-    return of.prompts.select(pl.col("prompt_id").gather(known)).with_columns(
-        tokens_p50=_quantile(of.keys, first, last, 0.5), tokens_p90=_quantile(of.keys, first, last, 0.9)
+    return of.prompts.with_columns(
+        tokens_p50=_quantile(of.keys, ends, 0.5), tokens_p90=_quantile(of.keys, ends, 0.9)
     )
 
 
-def _quantile(
-    keys: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64], q: float
-) -> pl.Series:
+def _quantile(keys: NDArray[np.int64], ends: NDArray[np.int64], q: float) -> pl.Series:
+    known = np.flatnonzero(np.diff(ends))
+    first, last = ends[known], ends[known + 1] - 1
     place = (last - first) * q
     low = first + np.floor(place).astype(np.int64)
     below, above = (_length(keys[at]) for at in (low, np.minimum(low + 1, last)))
-    return pl.Series(below + (above - below) * (place % 1))
+    quantiles = np.full(ends.size - 1, np.nan)
+    quantiles[known] = below + (above - below) * (place % 1)
+    return pl.Series(quantiles, nan_to_null=True)
 
 
 def length_counts(of: Lengths, cells: NDArray[np.int64]) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Contamination planted in a real pool in five ways is found, and what was not planted is not, as the docs state.
+"""Contamination planted in a real pool in five ways is found at the rates that the documentation states.
 
 Evaluation prompts are written into a pool of 2,000 DeepScaleR prompts; `docs/pipelines.md` has the table.
 """
