@@ -1,4 +1,4 @@
-"""What the rollouts of prompts in doubt answer: those that nothing of this pass has solved.
+"""What the rollouts of prompts in doubt answer: those that no rollout of this pass has solved.
 
 In: the groups of a pass, its journal, and the rollouts of earlier refreshes. Out: schema
 `pipelines.schemas.ANSWERS`. Answers of one meaning count as one. Only verifiers that can say what they take
@@ -48,7 +48,7 @@ def answers_in_doubt(
         name for name in prompts["verifier"].unique() if isinstance(registry.get(name), AnswerVerifier)
     ]
     doubted = (
-        groups.filter(pl.col("s") == 0, pl.col("n") > 0, ~pl.col("observed"))
+        groups.filter(pl.col("s") == 0, ~pl.col("observed"))
         .select("prompt_id")
         .join(prompts.filter(pl.col("verifier").is_in(answering)), on="prompt_id")
         .sort("prompt_id")
@@ -99,8 +99,9 @@ def _earlier(out: Path, pass_id: str) -> list[Path]:
 
 
 def _rollouts(doubted: pl.DataFrame, journal: Path, earlier: list[Path]) -> pl.DataFrame:
-    """Every judged rollout of these prompts with its text, sorted by prompt and index.
+    """Every rollout of these prompts with its text, sorted by prompt and index.
 
+    Those that could not be judged are among them: a reference that cannot be read is one in doubt.
     The same text at the same place of a group is the same rollout, recorded once and judged again.
     """
     first, last = doubted["prompt_id"][0], doubted["prompt_id"][-1]
@@ -109,9 +110,8 @@ def _rollouts(doubted: pl.DataFrame, journal: Path, earlier: list[Path]) -> pl.D
     for folder in earlier:
         parts = [folder / shard.name for shard in read_manifest(folder).tables["rollouts"]]
         recorded.append(pl.scan_parquet(parts).filter(between))
-    judged = (pl.col("outcome") != "verifier_error") & (pl.col("finish") != "abort")
     return (
-        pl.concat([rows.filter(judged).select(_COLUMNS) for rows in recorded])
+        pl.concat([rows.filter(pl.col("finish") != "abort").select(_COLUMNS) for rows in recorded])
         .join(doubted.lazy().select("prompt_id"), on="prompt_id", how="semi")
         .filter(pl.col("text").is_not_null())
         .unique(["prompt_id", "index", "text"], keep="first", maintain_order=True)

@@ -190,7 +190,7 @@ ANSWERS = _schema(
         "pass_id": pl.String,
         "answer": pl.String,  # equal in meaning where equal in text; null: rollouts that gave none
         "accepted": pl.Boolean,  # the reference accepts it
-        "rollouts": pl.Int64,  # judged rollouts of the pass that gave it
+        "rollouts": pl.Int64,  # rollouts of the pass that gave it
     }
 )
 """The answers to prompts in doubt: one row per prompt, pass and answer."""
@@ -200,7 +200,7 @@ SUSPECTS = _schema(
         "prompt_id": pl.String,
         "answer": pl.String,  # what most rollouts answer; the reference does not accept it
         "agreeing": pl.Int64,  # rollouts that do
-        "rollouts": pl.Int64,  # judged rollouts
+        "rollouts": pl.Int64,  # with and without an answer
         "passes": pl.Int64,  # that these are from, one per checkpoint
         "posterior": pl.Float64,  # chance that no other answer is likelier
     }

@@ -25,7 +25,7 @@ class SuspectRule:
     """When agreement speaks against a reference."""
 
     min_rollouts: int = 8
-    """Judged rollouts of a prompt, those without an answer included."""
+    """Rollouts of a prompt, those without an answer included."""
     min_share: float = 0.75
     """Share of them that give the favourite answer, at least."""
     min_posterior: float = 0.97

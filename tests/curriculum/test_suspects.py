@@ -26,6 +26,7 @@ PROMPTS = [
     ("hard: no two agree", "3", list("12456789")),
     ("hard: half agree", "30", ["1", "2", "1", "2", "1", "3", "2", "1"]),
     ("never an answer", "6", [""] * 8),
+    ("a reference that nobody can read", "4:30p..", [r"4:30 \text{ p.m.}"] * 8),
 ]
 
 
@@ -56,6 +57,7 @@ def run(folder: Path, *reviewed: Path, layout: str = "verl", prompts: list = PRO
             "pool.reviewed": [str(path) for path in reviewed],
             "engine.kind": "replay",
             "verification.workers": 1,
+            "verification.max_error_rate": 1.0,
             "output.dir": str(folder / "out"),
         },
     )
@@ -88,13 +90,18 @@ def test_agreement_against_the_reference_is_set_aside_with_its_figures(found) ->
     assert [decisions[row][0] for row in (0, 1, 4, 5, 6)] == [
         "keep_mixed", "keep_mixed", "drop_unsolved", "drop_unsolved", "drop_unsolved"
     ]  # fmt: skip
-    assert found.suspects == 2
+    assert decisions[7] == (
+        "suspect_reference",
+        r"8 of 8 rollouts answer 4:30 \text{ p.m.}, which the reference does not accept",
+    )
+    assert found.suspects == 3
 
 
 def test_a_person_finds_all_that_is_needed_for_a_verdict(found) -> None:
     table = pl.read_csv(found.path / "suspects.csv")
     columns = ("prompt", "reference", "answer", "agreeing", "rollouts", "verdict")
     assert table.sort("prompt").select(columns).rows() == [
+        ("a reference that nobody can read", '{"answer":"4:30p.."}', r"4:30 \text{ p.m.}", 8, 8, None),
         ("wrong, in many spellings", '{"answer":"2"}', "1/2", 7, 8, None),
         ("wrong, in one voice", '{"answer":"8"}', "9", 8, 8, None),
     ]
