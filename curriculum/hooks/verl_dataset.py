@@ -105,7 +105,7 @@ class _Run:
         """The row of the data set, and the step that trains it if verl takes a batch a step."""
         if item < self.before:
             raise UsageError(
-                f"training goes on with step {item // self.recipe.batch_size}, before the set begins",
+                f"training goes on after step {item // self.recipe.batch_size}, before the set begins",
                 where=f"{BLOCK}.first_step={self.settings.first_step}",
                 do="give the number of the checkpoint that training goes on from",
             )
@@ -117,7 +117,8 @@ class _Run:
 
     def check(self, saved: Mapping[str, Any]) -> None:
         same = state.is_exact(saved, self.matched.part, self.recipe)
-        if self.settings.first_step == saved["first_step"] if same else self.settings.first_step > 0:
+        moved = self.settings.first_step - saved["first_step"]
+        if moved == 0 if same else moved > 0:
             return
         raise UsageError(
             f"the checkpoint was trained on {saved['refresh_id']} from step {saved['first_step']}, this run "

@@ -169,6 +169,7 @@ def of_new(published, tmp_path_factory):
         "elsewhere": ("resumed_elsewhere", shuffled),
         "begun anew": ("resumed_elsewhere", shuffled, "+data.curriculum.first_step=3"),
         "new order": ("trained", 1, shuffled),
+        "same set elsewhere": ("resumed_elsewhere", "+data.curriculum.first_step=3"),
         "begun too late": ("resumed_elsewhere", shuffled, "+data.curriculum.first_step=5"),
         "judged": ("judged",),
         "judged by what is not there": ("misjudged", "+data.curriculum.correctness=right"),
@@ -287,6 +288,7 @@ def test_prompts_fetched_one_by_one_come_in_the_same_order(of_new):
 def test_new_verl_refuses_a_position_that_means_other_prompts(of_new):
     results, _ = of_new
     assert "first_step=N" in results["elsewhere"]
+    assert "first_step=N" in results["same set elsewhere"]
     assert "before the set begins" in results["begun too late"]
     assert results["begun anew"] == results["new order"]["steps"]
 
