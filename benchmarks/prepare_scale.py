@@ -34,14 +34,12 @@ CURRICULUM = [sys.executable, "-c", "from curriculum.cli import main; main()"]
 
 def problems(words: int, draw: random.Random) -> Iterator[tuple[str, str]]:
     """Prompts and their answers, without end."""
-    earlier = "nothing"
+    earlier = ("How much is nothing?", "0")
     for number in range(sys.maxsize):
-        text = earlier
-        if number % 100:
-            text = f"Problem: {' '.join(draw.choices(WORDS, k=words))} {number} and {draw.randrange(10**6)}?"
+        text = f"Problem: {' '.join(draw.choices(WORDS, k=words))} {number} and {draw.randrange(10**6)}?"
+        yield (text, str(number % 1000)) if number % 100 else earlier
         if number % 100 == 50:
-            earlier = text
-        yield text, str(number % 1000)
+            earlier = (text, str(number % 1000))
 
 
 def write_jsonl(path: Path, size: int) -> int:
