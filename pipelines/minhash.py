@@ -2,11 +2,11 @@
 
 In: prompts as text. Out: `Sketches`, the pairs that share a bucket, and the true similarity of a pair.
 
-Similarity is the Jaccard index of the sets of three-token runs; prompts whose multisets of numbers differ
-are not alike at all, and share no bucket: a template filled in with a hundred thousand numbers is a hundred
-thousand small buckets. Signatures come from `rensa` (R-MinHash, after Li & Li, "C-MinHash: Rigorously
-reducing K permutations to two", ICML 2022); bands of a signature name the buckets (Indyk & Motwani,
-"Approximate nearest neighbors", STOC 1998).
+Similarity is the Jaccard index of the sets of three-token runs, those of instructions left out; prompts
+whose multisets of numbers differ are not alike at all, and share no bucket: a template filled in with a
+hundred thousand numbers is a hundred thousand small buckets. Signatures come from `rensa` (R-MinHash, after
+Li & Li, "C-MinHash: Rigorously reducing K permutations to two", ICML 2022); bands of a signature name the
+buckets (Indyk & Motwani, "Approximate nearest neighbors", STOC 1998).
 """
 
 from __future__ import annotations
@@ -29,9 +29,16 @@ RECALL = 0.99
 WINDOW = 16
 """A prompt is compared with at most this many before it in a bucket, those most alike to it first."""
 
+COMMON = 0.1
+"""A run that stands in a larger share of prompts than this is an instruction or template, and left out."""
+FEWEST_COMMON = 20
+"""So that a handful of alike prompts in a small pool is none."""
+
 _SEED = 1
+_SAMPLE = 5_000
 _CHUNK_ROWS = 20_000
 _CHUNK_RUNS = 20_000_000
+_ROW, _RUN = np.uint64(32), np.uint64(2**32 - 1)
 _MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
 
 
@@ -52,9 +59,9 @@ class Sketches:
 
 def sketches(texts: pl.Series) -> Sketches:
     """The sketch of each text, made in pieces so that tokens are never held for all of them."""
-    pieces = [
-        _sketched(texts.slice(start, _CHUNK_ROWS)) for start in range(0, max(len(texts), 1), _CHUNK_ROWS)
-    ]
+    common = _common_runs(texts)
+    starts = range(0, max(len(texts), 1), _CHUNK_ROWS)
+    pieces = [_sketched(texts.slice(start, _CHUNK_ROWS), common) for start in starts]
     return Sketches(
         np.concatenate([piece.signatures for piece in pieces]),
         np.concatenate([piece.runs for piece in pieces]),
@@ -63,18 +70,44 @@ def sketches(texts: pl.Series) -> Sketches:
     )
 
 
-def _sketched(texts: pl.Series) -> Sketches:
+def _common_runs(texts: pl.Series) -> Hashes:
+    """The runs of what many prompts have in common, as an instruction does; sorted.
+
+    Counted among the different texts of a sample, so that copies of one prompt are no instruction.
+    """
+    sample = _read(texts.gather_every(max(1, len(texts) // _SAMPLE)).unique(maintain_order=True))
+    sample = sample.unique("tokens", maintain_order=True)
+    found = pl.DataFrame({"run": _runs_of(sample["tokens"]) & _RUN}).group_by("run").len("prompts")
+    common = found.filter(pl.col("prompts") > max(COMMON * sample.height, FEWEST_COMMON))
+    return common["run"].sort().to_numpy()
+
+
+def _sketched(texts: pl.Series, common: Hashes) -> Sketches:
+    read = _read(texts)
+    keys = _runs_of(read["tokens"])
+    rows = (keys >> _ROW).astype(np.int64)
+    shared = np.isin(keys & _RUN, common)
+    own = np.bincount(rows[~shared], minlength=len(texts))
+    kept = ~shared | (own[rows] == 0)  # a prompt that is nothing but common runs keeps them
+    keys, rows = keys[kept], rows[kept]
+    offsets = np.searchsorted(rows, np.arange(len(texts) + 1))
+    signatures = _signatures(keys & _RUN, offsets.astype(np.uint64))
+    return Sketches(signatures, keys.astype(np.uint32), offsets[1:], text_hashes(read["numbers"]))
+
+
+def _read(texts: pl.Series) -> pl.DataFrame:
+    """Columns tokens, without drawings, and numbers, with those of drawings, as one text."""
     normal = texts.to_frame("text").select(normal=text.normalised(pl.col("text").fill_null("")))
-    frame = normal.select(
+    return normal.select(
         tokens=text.tokens(text.without_diagrams(pl.col("normal"))),
         numbers=text.numbers(pl.col("normal")).list.join(" "),
     )
-    hashes, rows, _ = runs(frame["tokens"], RUN, padded=True)
-    offsets = np.searchsorted(rows, np.arange(len(texts) + 1)).astype(np.uint64)
-    distinct = _distinct(rows.astype(np.uint64) << np.uint64(32) | hashes >> np.uint64(32))
-    ends = np.searchsorted(distinct >> np.uint64(32), np.arange(len(texts)).astype(np.uint64), "right")
-    numbers = text_hashes(frame["numbers"])
-    return Sketches(_signatures(hashes, offsets), distinct.astype(np.uint32), ends, numbers)
+
+
+def _runs_of(tokens: pl.Series) -> Hashes:
+    """The set of runs of each row: row above 32 bits of the run's hash, sorted."""
+    hashes, rows, _ = runs(tokens, RUN, padded=True)
+    return _distinct(rows.astype(np.uint64) << _ROW | hashes >> _ROW)
 
 
 def _distinct(keys: Hashes) -> Hashes:
@@ -88,7 +121,8 @@ def _distinct(keys: Hashes) -> Hashes:
 def _signatures(hashes: Hashes, offsets: Hashes) -> NDArray[np.uint32]:
     from rensa import RMinHash
 
-    matrix = RMinHash.digest_matrix_from_flat_token_hashes(hashes, offsets, PERMUTATIONS, _SEED)
+    spread = hashes * _MULTIPLIER
+    matrix = RMinHash.digest_matrix_from_flat_token_hashes(spread, offsets, PERMUTATIONS, _SEED)
     return np.array(matrix.to_rows(), np.uint32).reshape(offsets.size - 1, PERMUTATIONS)
 
 
@@ -190,11 +224,11 @@ def _shared(of: Sketches, left: Places, right: Places) -> Places:
     keys = np.concatenate([_held(of, left), _held(of, right)])
     keys.sort()
     twice = keys[1:][keys[1:] == keys[:-1]]
-    return np.bincount((twice >> np.uint64(32)).astype(np.int64), minlength=left.size)
+    return np.bincount((twice >> _ROW).astype(np.int64), minlength=left.size)
 
 
 def _held(of: Sketches, prompts: Places) -> Hashes:
     """The runs of each prompt, below the place of the prompt in the list."""
     sizes = of.sizes[prompts]
     places = np.repeat(of.ends[prompts] - sizes, sizes) + ramps(sizes)
-    return np.repeat(np.arange(prompts.size), sizes).astype(np.uint64) << np.uint64(32) | of.runs[places]
+    return np.repeat(np.arange(prompts.size), sizes).astype(np.uint64) << _ROW | of.runs[places]

@@ -129,6 +129,25 @@ def test_templates_with_other_numbers_share_no_bucket():
     assert sum(left.size for left, _ in compared) == 0
 
 
+def test_an_instruction_that_many_share_makes_no_two_problems_alike():
+    ask = "Let us think step by step and output the final answer within a box and nothing after it please"
+    problems = [" ".join(story(seed, 12)) for seed in range(60)]
+    texts = [f"{problem} {ask}" for problem in problems] + [
+        f"Compute {name} {ask}" for name in ("sin x", "cos x")
+    ]
+    assert near_duplicates(prompts(texts)).is_empty()
+    assert near_duplicates(prompts([*texts, *texts])).height == len(texts)
+
+
+def test_copies_of_one_prompt_are_no_instruction():
+    texts = (
+        [" ".join(story(1))] * 50
+        + [edited(story(1), 1, 3)]
+        + [" ".join(story(seed)) for seed in range(2, 60)]
+    )
+    assert near_duplicates(prompts(texts)).height == 50
+
+
 def test_bands_find_a_pair_at_the_threshold():
     for threshold in (0.5, 0.7, 0.8, 0.9):
         width = minhash.rows_a_band(threshold)
