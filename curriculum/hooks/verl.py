@@ -49,10 +49,11 @@ class VerlSampler(AbstractCurriculumSampler):  # type: ignore[misc]  # verl has 
         self._handed: int | None = None  # number of the batch that verl has
 
     def __iter__(self) -> Iterator[int]:
+        self._settle()
         for batch in self.run.numbered():
-            self._settle()
             self._handed = batch.number
             yield from self._place[batch.rows].tolist()
+            self._settle()
 
     def __len__(self) -> int:
         return len(self.run)

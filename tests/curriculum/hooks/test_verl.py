@@ -137,6 +137,7 @@ def of_old(published, tmp_path_factory):
         "filtered": ("trained", None, *FILTERED),
         "resumed": ("killed_and_resumed", 20),
         "resumed between epochs": ("killed_and_resumed", 17),
+        "begun again": ("begun_again",),
         "elsewhere": ("resumed_elsewhere", "+data.curriculum.mode=shuffle"),
         "updated": ("updated",),
         "by acc": ("updated", *acc),
@@ -243,6 +244,11 @@ def test_prompts_that_verl_drops_are_never_drawn(generation, request):
 def test_a_killed_run_resumes_as_if_unbroken(generation, where, request):
     results, _ = request.getfixturevalue(generation)
     assert results[where] == results["unbroken"]["steps"]
+
+
+def test_a_loop_that_begins_anew_goes_on_after_what_it_had(of_old):
+    results, _ = of_old
+    assert results["begun again"] == results["unbroken"]["steps"][:15]
 
 
 def test_the_length_is_what_verl_counts_steps_by(of_old, of_new):

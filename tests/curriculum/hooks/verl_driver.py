@@ -93,6 +93,12 @@ def trained(run, steps=None, done=0):
     return [ids_of(batch) for batch in islice(run.batches(done), steps)]
 
 
+def begun_again(job, *more):
+    """What a loop trains that begins anew after five steps, and again after five more."""
+    run = Trainer(job, *more)
+    return trained(run, 5) + trained(run, 5) + trained(run, 5)
+
+
 def killed_and_resumed(job, folder, at, *more):
     """What a run trains that saves every third step, dies by SIGKILL in step `at` and is resumed."""
     log, saved = folder / "trained.jsonl", folder / "data.pt"
