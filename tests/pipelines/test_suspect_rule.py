@@ -55,6 +55,51 @@ def test_answers_that_come_first_by_count_then_by_text() -> None:
     assert suspects(answers(a=[("b", 2), ("a", 2), (None, 9)]), rule)["answer"].to_list() == ["a"]
 
 
+def slow_suspects(rows, rule):
+    """What `suspects` says, read off one prompt at a time."""
+    found = []
+    for prompt_id in sorted({row[0] for row in rows}):
+        mine = [row for row in rows if row[0] == prompt_id]
+        counts, accepted = {}, {row[2] for row in mine if row[3]}
+        for _, _, answer, _, rollouts in mine:
+            if answer is not None:
+                counts[answer] = counts.get(answer, 0) + rollouts
+        total = sum(row[4] for row in mine)
+        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        if not ordered or total < rule.min_rollouts or ordered[0][0] in accepted:
+            continue
+        (answer, agreeing), next_best = ordered[0], ordered[1][1] if len(ordered) > 1 else 0
+        chance = favourite_chance(agreeing, next_best)
+        if agreeing >= rule.min_share * total and chance > rule.min_posterior:
+            passes = len({row[1] for row in mine})
+            found.append((prompt_id, answer, agreeing, total, passes, pytest.approx(chance)))
+    return found
+
+
+counted = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),
+        st.sampled_from(["now", "earlier"]),
+        st.sampled_from([None, "9", "8", "π", ""]),
+        st.sampled_from([False, False, False, True]),
+        st.integers(1, 9),
+    ),
+    max_size=12,
+)
+suspect_rules = st.builds(
+    SuspectRule,
+    min_rollouts=st.integers(1, 12),
+    min_share=st.sampled_from([0.0, 0.5, 0.75, 1.0]),
+    min_posterior=st.sampled_from([0.0, 0.5, 0.97, 1.0]),
+)
+
+
+@given(rows=counted, rule=suspect_rules)
+@settings(max_examples=60, deadline=None)
+def test_suspects_equal_the_reference(rows, rule) -> None:
+    assert suspects(pl.DataFrame(rows, ANSWERS, orient="row"), rule).rows() == slow_suspects(rows, rule)
+
+
 @given(first=st.integers(0, 12), second=st.integers(0, 12))
 @settings(max_examples=40, deadline=None)
 def test_the_chance_is_the_integral_of_the_beta(first: int, second: int) -> None:
