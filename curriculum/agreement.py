@@ -22,7 +22,7 @@ from pipelines.schemas import ANSWERS
 from verifiers import registry
 from verifiers.verdict import AnswerVerifier
 
-PROMPTS_AT_ONCE = 20_000
+PROMPTS_AT_ONCE = 5_000
 """Their rollouts are in memory together."""
 
 EARLIER = 1

@@ -18,7 +18,7 @@ Pass rates are posterior means, never raw means: a group may have been stopped e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -26,6 +26,8 @@ import polars as pl
 
 RuleName = Literal["varied", "posterior", "band", "learnability", "hard_first"]
 RULES: tuple[RuleName, ...] = get_args(RuleName)
+
+_HAIR = 1e-9  # products of shares and sums come out a little off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,7 @@ class SelectionPolicy:
     @property
     def expressions(self) -> Rule:
         """The rule as Polars expressions."""
-        return _rule(self)
+        return _MADE[self.rule](self)
 
     def enough(self, judged: pl.Expr) -> pl.Expr:
         """Whether `judged` rollouts of a group are enough to believe that it does not vary."""
@@ -115,51 +117,66 @@ class SelectionPolicy:
         return int(self.hard_reserve * kept / (1 - self.hard_reserve) + 1e-9)
 
 
-def _rule(policy: SelectionPolicy) -> Rule:
-    varied, rate, worth = pl.col("varied"), pl.col("pass_rate"), pl.col("learnability")
-    everything = pl.lit(value=True)
-    match policy.rule:
-        case "varied":
-            return Rule(
-                keep=varied, first=worth, within=everything, weight=worth, asks="rollouts that differ"
-            )
-        case "posterior":
-            return Rule(
-                keep=pl.col("p_mixed") >= policy.min_p_mixed,
-                first=pl.col("p_mixed"),
-                within=everything,
-                weight=worth,
-                asks=f"{policy.min_p_mixed} or more",
-                figure="p_mixed",
-            )
-        case "band":
-            low, high = policy.band
-            return Rule(
-                keep=rate.is_between(low, high),
-                first=worth,
-                within=everything,
-                weight=worth,
-                asks=f"{low} to {high}",
-                figure="pass_rate",
-            )
-        case "learnability":
-            # Those before a prompt do not yet hold the share.
-            before = worth.cum_sum() - worth
-            return Rule(
-                keep=worth.is_not_null(),
-                first=worth,
-                within=before < policy.learnable_share * worth.sum() * (1 - 1e-9),
-                weight=worth,
-                asks=f"the highest, which hold {policy.learnable_share:.0%} of the pool's",
-                figure="learnability",
-            )
-        case "hard_first":
-            candidates = varied.sum()
-            return Rule(
-                keep=varied,
-                first=-rate,
-                within=varied.cum_sum() <= (policy.hard_share * candidates - 1e-9).ceil(),
-                weight=1 - rate,
-                asks=f"the lowest {policy.hard_share:.0%} of those that vary",
-                figure="pass_rate",
-            )
+_RATE, _WORTH, _VARIED = pl.col("pass_rate"), pl.col("learnability"), pl.col("varied")
+_EVERY = pl.lit(value=True)
+
+
+def _varied(policy: SelectionPolicy) -> Rule:  # noqa: ARG001 - it has no thresholds
+    return Rule(keep=_VARIED, first=_WORTH, within=_EVERY, weight=_WORTH, asks="rollouts that differ")
+
+
+def _posterior(policy: SelectionPolicy) -> Rule:
+    chance = pl.col("p_mixed")
+    return Rule(
+        keep=chance >= policy.min_p_mixed,
+        first=chance,
+        within=_EVERY,
+        weight=_WORTH,
+        asks=f"{policy.min_p_mixed} or more",
+        figure="p_mixed",
+    )
+
+
+def _band(policy: SelectionPolicy) -> Rule:
+    low, high = policy.band
+    return Rule(
+        keep=_RATE.is_between(low, high),
+        first=_WORTH,
+        within=_EVERY,
+        weight=_WORTH,
+        asks=f"{low} to {high}",
+        figure="pass_rate",
+    )
+
+
+def _learnability(policy: SelectionPolicy) -> Rule:
+    wanted = policy.learnable_share * _WORTH.sum() * (1 - _HAIR)
+    return Rule(
+        keep=_WORTH.is_not_null(),
+        first=_WORTH,
+        within=_WORTH.cum_sum() - _WORTH < wanted,  # those before it do not hold the share yet
+        weight=_WORTH,
+        asks=f"the highest, which hold {policy.learnable_share:.0%} of the pool's",
+        figure="learnability",
+    )
+
+
+def _hard_first(policy: SelectionPolicy) -> Rule:
+    wanted = (policy.hard_share * _VARIED.sum() - _HAIR).ceil()
+    return Rule(
+        keep=_VARIED,
+        first=-_RATE,
+        within=_VARIED.cum_sum() <= wanted,
+        weight=1 - _RATE,
+        asks=f"the lowest {policy.hard_share:.0%} of those that vary",
+        figure="pass_rate",
+    )
+
+
+_MADE: Mapping[RuleName, Callable[[SelectionPolicy], Rule]] = {
+    "varied": _varied,
+    "posterior": _posterior,
+    "band": _band,
+    "learnability": _learnability,
+    "hard_first": _hard_first,
+}
