@@ -64,14 +64,7 @@ def length_caps(
     require(rollouts, NEEDED, table="rollouts")
     require(pool, POOL, table="pool")
     counts = _counts(lengths or response_lengths(rollouts, pool, rule))
-    caps = (
-        pool.select("domain")
-        .unique()
-        .collect()
-        .join(_estimates(counts, quantile), on="domain", how="left", nulls_equal=True)
-        .with_columns(pl.col("rollouts", "truncated", "correct_rollouts").fill_null(0))
-        .with_columns(pooled=_too_few() & ~_beyond())
-    )
+    caps = _own(counts, pool, quantile)
     of_all = _of_all(counts, quantile) if caps["pooled"].any() else {}
     caps = (
         caps.with_columns(*_used(of_all))
@@ -85,6 +78,18 @@ def length_caps(
         caps.join(_correct_cut(counts, caps), on="domain", how="left", nulls_equal=True)
         .select(pl.col(name).cast(dtype) for name, dtype in CAPS.items())
         .sort("domain")
+    )
+
+
+def _own(counts: pl.DataFrame, pool: pl.LazyFrame, quantile: float) -> pl.DataFrame:
+    """Every domain of the pool with its own estimates, and whether it goes by those of all together."""
+    return (
+        pool.select("domain")
+        .unique()
+        .collect()
+        .join(_estimates(counts, quantile), on="domain", how="left", nulls_equal=True)
+        .with_columns(pl.col("rollouts", "truncated", "correct_rollouts").fill_null(0))
+        .with_columns(pooled=_too_few() & ~_beyond())
     )
 
 
