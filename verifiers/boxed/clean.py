@@ -43,15 +43,17 @@ _FILLER = re.compile(
 )
 """Words before an answer that leave it as it is."""
 _ORDINAL = re.compile(
-    r"(?<=\d)(?:\^\{(?:\\(?:text|mathrm)\{)?(?:st|nd|rd|th)\}+|\^?\\(?:text|mathrm)\{(?:st|nd|rd|th)\}"
-    r"|(?:st|nd|rd|th)(?![A-Za-z]))"
+    r"(?<=\d)(?:\^\{(?:\\(?:text|mathrm)\{)?(?:st|nd|rd|th)\}+|\^?\\(?:text|mathrm)\{(?:st|nd|rd|th)\})"
+    r"|(?<=\\text\{)(\d+)(?:st|nd|rd|th)(?=\})"
 )
+"""4th; without a font 2nd would be the product 2 n d."""
 _UNIT_IN_BRACKETS = re.compile(
     r"(?<=[\d}])\s?(?:[(\[] ?\\(?:text|mathrm)\{([A-Za-z^/23 ]+)\} ?[)\]]"
     r"|\\text\{ ?\(([A-Za-z^/23 ]+)\) ?\})$"
 )
 _CURRENCY = re.compile(
-    r"(?:\\(?:text|mathrm)\{ ?)?(Rs|INR|USD|US(?= ?\\?\$)|EUR|GBP)(?![A-Za-z])\.?\s*+\}?\s*+(?=[\d\\$])"
+    r"(?<![A-Za-z])(?:\\(?:text|mathrm)\{ ?)?(Rs|INR|USD|US(?= ?\\?\$)|EUR|GBP)(?![A-Za-z])"
+    r"\.?\s*+\}?\s*+(?=[\d\\$])"
 )
 _CURRENCY_SIGNS = {"Rs": "₹", "INR": "₹", "USD": "\\$", "US": "", "EUR": "€", "GBP": "£"}
 _NEXT_UNKNOWN = re.compile(r"(?<!_\{[A-Za-z])(=[^=,;]*?[\d}]) +(?=[A-Za-z](?:_\{?\w\}?)?\s*=)")
@@ -86,7 +88,9 @@ def clean(text: str) -> str:
     filler = _FILLER.match(text)
     if filler is not None:
         text = _rest(text, filler)
-    text = _UNIT_IN_BRACKETS.sub(lambda found: rf"\text{{ {found[1] or found[2]}}}", _ORDINAL.sub("", text))
+    text = _UNIT_IN_BRACKETS.sub(
+        lambda found: rf"\text{{ {found[1] or found[2]}}}", _ORDINAL.sub(r"\1", text)
+    )
     text = _CURRENCY.sub(lambda found: _CURRENCY_SIGNS[found[1]], text, count=1)
     text = _NEXT_UNKNOWN.sub(r"\1, ", _BLANK.sub(" ", text))
     text = _SPACED_THOUSANDS.sub(lambda found: found[1] + _NOT_DIGITS.sub("", found[2]), text)
