@@ -4,10 +4,11 @@ In: groups with `s` successes in `n` judged rollouts. Out: one row per distinct 
 posterior's mean, its moment-matched Beta, the chance that a fresh group is mixed, and learnability.
 
 Pools of reinforcement learning are U-shaped: most prompts are nearly always or nearly never solved.
-So the prior is a mixture of three Betas: a spike near 0 and a spike near 1, both fixed, and a broad
-Beta between. The weights and the broad Beta maximise the beta-binomial likelihood of the counts
-(empirical Bayes, by expectation maximisation; the Beta step is Minka's fixed point, "Estimating a
-Dirichlet distribution", 2000). Everything depends on (s, n) alone and is computed once per pair.
+So the prior is a mixture of five Betas: a spike near 0 and a spike near 1, a shoulder beside each for
+prompts that are solved, or missed, once in a while, these four fixed, and a broad Beta between. The
+weights and the broad Beta maximise the beta-binomial likelihood of the counts (empirical Bayes, by
+expectation maximisation; the Beta step is Minka's fixed point, "Estimating a Dirichlet distribution",
+2000). Everything depends on (s, n) alone and is computed once per pair.
 
 Evidence of an older checkpoint would enter as a prior per prompt in place of the pool's; the pass
 rates of this module know only the rollouts of one pass.
@@ -27,6 +28,10 @@ Counts: TypeAlias = NDArray[np.int64]
 
 SPIKE = (0.5, 100.0)
 """The spike near 0, a Beta of mean 0.005; the one near 1 is its mirror image."""
+
+SHOULDER = (1.0, 15.0)
+"""The shoulder of the spike near 0, of mean 1/16. Without it such prompts are taken for the broad Beta's as
+soon as one rollout is right, and groups that vary by chance are expected to vary again."""
 
 BROAD_LIMITS = (0.5, 20.0)
 """The broad Beta is never more U-shaped than Jeffreys' prior and never as narrow as a spike."""
@@ -77,7 +82,9 @@ def fit_prior(s: Counts, n: Counts, count: Counts) -> Prior:
     total = count.sum()
     if total < FEWEST_GROUPS:
         return WEAK
-    weights, broad, before = np.full(3, 1 / 3), (1.0, 1.0), -np.inf
+    broad, before = (1.0, 1.0), -np.inf
+    kinds = len(_mixture(broad))
+    weights = np.full(kinds, 1 / kinds)
     for _ in range(MAX_ROUNDS):
         joint = np.log(weights)[:, None] + np.stack([_log_likelihood(ab, s, n) for ab in _mixture(broad)])
         evidence = np.logaddexp.reduce(joint, axis=0)
@@ -86,8 +93,8 @@ def fit_prior(s: Counts, n: Counts, count: Counts) -> Prior:
         if after - before < _ENOUGH * total:
             break
         before = after
-        weights = (share.sum(axis=1) + 1) / (total + 3)
-        broad = _better_beta(broad, s, n, share[2])
+        weights = (share.sum(axis=1) + 1) / (total + kinds)
+        broad = _better_beta(broad, s, n, share[-1])
     return Prior(weights=tuple(weights.tolist()), betas=_mixture(broad))
 
 
@@ -122,7 +129,7 @@ def posterior_columns(prior: Prior, s: Counts, n: Counts, trainer_group_size: in
 
 
 def _mixture(broad: tuple[float, float]) -> tuple[tuple[float, float], ...]:
-    return (SPIKE, SPIKE[::-1], broad)
+    return (SPIKE, SPIKE[::-1], SHOULDER, SHOULDER[::-1], broad)
 
 
 def _log_likelihood(ab: tuple[float, float], s: Counts, n: Counts) -> Floats:
