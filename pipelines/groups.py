@@ -6,7 +6,7 @@ rollouts, schema GROUPS.
 A rollout is *judged* when it has a verdict that counts: not aborted by the engine, not a verifier
 error, correctness a finite number, and, where the trainer masks truncated responses, not cut off.
 The table is the same to the last bit whatever the order of the journal (`totals`), and rollouts are never
-all in memory: they are scanned once for sums and counts, once for lengths, and for groups of partial marks.
+all in memory: they are scanned for sums and counts, for lengths, for parts and for partial marks.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from pipelines.schemas import GROUPS, POOL, ROLLOUTS, require
 
 TOL = 1e-6
 """Two marks that differ by no more than this are the same mark."""
+
+SLICE = 2_000_000
+"""Prompts whose rollouts are aggregated at a time, about 1.2 kB each; more prompts take more scans."""
 
 COUNTED = (
     "correct",
@@ -99,14 +102,8 @@ def group_statistics(
     require(pool, POOL, table="pool")
     marked = _marked(rollouts, rule)
     lengths = lengths or response_lengths(rollouts, pool, rule)
-    counted = marked.group_by("prompt_id").agg(*_totals(rule)).collect()
-    sampled = (
-        counted.lazy()
-        .select("prompt_id", *_COPIED, *_reduced(), observed=False, observed_step=pl.lit(None, pl.Int64))
-        .join(_with_best(marked, counted, rule), on="prompt_id", how="left")
-        .join(_parts(marked, rule), on="prompt_id", how="left")
-        .with_columns(top=pl.when(pl.col("s") > 0).then("s").otherwise(pl.col("top").fill_null(0)))
-    )
+    slices = _slices(marked, lengths.prompts["prompt_id"])
+    sampled = pl.concat(_sampled(rows, rule) for rows in slices).lazy()
     if observed is not None:
         sampled = pl.concat([sampled, observed.with_columns(observed=True)], how="diagonal_relaxed")
     groups = (
@@ -176,6 +173,27 @@ def _marked(rollouts: pl.LazyFrame, rule: GroupRule) -> pl.LazyFrame:
             measured=pl.when(measured).then("tokens"),
             nats=pl.when(measured).then(-pl.col("mean_logprob") * pl.col("tokens")),
         )
+    )
+
+
+def _slices(marked: pl.LazyFrame, prompt_ids: pl.Series) -> list[pl.LazyFrame]:
+    """The rollouts of at most SLICE prompts each; all as they are when there are no more prompts."""
+    edges = prompt_ids.sort().gather_every(SLICE).to_list()
+    within = [pl.lit(value=True), *(pl.col("prompt_id") >= edge for edge in edges[1:])]
+    below = [*(pl.col("prompt_id") < edge for edge in edges[1:]), pl.lit(value=True)]
+    return [marked.filter(*both) for both in zip(within, below, strict=True)]
+
+
+def _sampled(marked: pl.LazyFrame, rule: GroupRule) -> pl.DataFrame:
+    """One row a prompt with everything that its rollouts say, but quantiles of length and posteriors."""
+    counted = marked.group_by("prompt_id").agg(*_totals(rule)).collect()
+    return (
+        counted.lazy()
+        .select("prompt_id", *_COPIED, *_reduced(), observed=False, observed_step=pl.lit(None, pl.Int64))
+        .join(_with_best(marked, counted, rule), on="prompt_id", how="left")
+        .join(_parts(marked, rule), on="prompt_id", how="left")
+        .with_columns(top=pl.when(pl.col("s") > 0).then("s").otherwise(pl.col("top").fill_null(0)))
+        .collect()
     )
 
 
