@@ -4,10 +4,9 @@ In: the pool and one or more evaluation sets as text. Out: one row a hit, with i
 CONTAMINATION.
 
 A prompt is a hit by the first of three rules that holds: it *equals* the evaluation prompt, token for
-token; it *contains* the whole of one that is too short to have a run of its own, with the same numbers; or
-runs of eight tokens that both share *cover* at least half of the evaluation prompt. Runs that stand in many
-prompts are template ("find the number of positive integers n such that") and count neither as shared nor
-as missing.
+token; it *contains* the whole of a short one, with its numbers; or runs of eight tokens that both share
+*cover* at least half of the evaluation prompt, every number of which it has. Runs that stand in many prompts
+are template ("find the number of positive integers n such that") and count neither as shared nor as missing.
 """
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ def _equal(prompts: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
 
 
 def _contained(prompts: pl.DataFrame, items: pl.DataFrame, rule: ContaminationRule) -> pl.DataFrame:
-    """Short evaluation prompts that stand in a prompt whole, where the prompt has no other numbers."""
+    """Evaluation prompts too short for a run, whole in a prompt that has no other numbers."""
     tiny = items.filter(pl.col("length").is_between(rule.shortest, rule.run - 1))
     found = [pl.DataFrame(schema={"hash": pl.UInt64, "prompt": pl.UInt32, "item": pl.UInt32})]
     for length in tiny["length"].unique().sort():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from functools import cache
 
 import polars as pl
 
@@ -25,21 +26,30 @@ _MATHS = {
     )
     for glyph in glyphs
 }  # fmt: skip
-_CHARACTERS = (
-    {
+
+
+@cache
+def _characters() -> dict[str, str]:
+    """Characters with an ASCII or LaTeX spelling that NFKC does not give them.
+
+    Decimal digits of every script are among them. Superscripts come before NFKC, which would make x² read
+    as x2.
+    """
+    digits = {
         chr(code): str(unicodedata.decimal(chr(code)))
         for code in range(0x80, sys.maxunicode + 1)
         if unicodedata.category(chr(code)) == "Nd"
     }
-    | {glyph: f"^{digit}" for digit, glyph in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
-    | {glyph: f"_{digit}" for digit, glyph in enumerate("₀₁₂₃₄₅₆₇₈₉")}
-    | dict.fromkeys("−–—‐‑", "-")
-    | dict.fromkeys("∕÷", "/")
-    | dict.fromkeys("∗⋆", "*")
-    | _MATHS
-)
-"""Characters with an ASCII or LaTeX spelling that NFKC does not give them, decimal digits of every script
-among them. Superscripts come before NFKC, which would make x² read as x2."""
+    return (
+        digits
+        | {glyph: f"^{digit}" for digit, glyph in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
+        | {glyph: f"_{digit}" for digit, glyph in enumerate("₀₁₂₃₄₅₆₇₈₉")}
+        | dict.fromkeys("−–—‐‑", "-")
+        | dict.fromkeys("∕÷", "/")
+        | dict.fromkeys("∗⋆", "*")
+        | _MATHS
+    )
+
 
 _REWRITES = (
     ("⁄", "/"),  # which NFKC makes of ½
@@ -85,7 +95,7 @@ _NUMBER = rf"\d+(?:\.\d+)?|\b(?:{'|'.join(_NUMBER_WORDS)})\b"
 
 def normalised(text: pl.Expr) -> pl.Expr:
     """The normal form of `text`, from which `tokens` and `numbers` are taken; null stays null."""
-    normal = text.str.replace_many(_CHARACTERS).str.normalize("NFKC").str.to_lowercase()
+    normal = text.str.replace_many(_characters()).str.normalize("NFKC").str.to_lowercase()
     for pattern, by in _REWRITES:
         normal = normal.str.replace_all(pattern, by)
     return normal
