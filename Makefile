@@ -26,7 +26,7 @@ demo: env
 	$(BIN)/curriculum diff "$$(cat build/demo/.step_0)" LATEST --out build/demo
 
 test: lint types
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: env
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ In: a `RefreshResult` or a `Forecast`. Out: renderables for standard output that
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -47,7 +48,7 @@ def render_summary(result: RefreshResult) -> RenderableType:
         Text(),
         *((_rules(result.rules), Text()) if result.rules else ()),
         fact_table(facts),
-        Text(f"\n{result.path}", style="bold", overflow="fold"),
+        path_line(result.path),
     )
 
 
@@ -92,6 +93,11 @@ def _time(result: RefreshResult) -> str:
     unit = "CPU" if result.device == "cpu" else "GPU"
     hours = f", {result.engine_hours:.3g} {unit}-hours" if result.engine_hours else ""
     return f"{duration(result.seconds)} of scoring{hours} on {result.device}"
+
+
+def path_line(path: Path | str) -> Text:
+    """Where the result is, in one line whatever the width: it is copied, and read by scripts."""
+    return Text(f"\n{path}", style="bold", no_wrap=True, overflow="ignore")
 
 
 def fact_table(facts: dict[str, str]) -> Table:

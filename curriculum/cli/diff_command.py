@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from curriculum.cli.screen import show
 from curriculum.config import load_config
 from curriculum.diff import RefreshDiff, diff_refreshes, find_refresh
 from curriculum.summary import figure_table
@@ -43,7 +44,7 @@ def command(a: str, b: str, out: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(diff.to_json(), indent=2, ensure_ascii=False))
     else:
-        Console(highlight=False).print(render_diff(diff))
+        show(render_diff(diff))
 
 
 def render_diff(diff: RefreshDiff) -> RenderableType:

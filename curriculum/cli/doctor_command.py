@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from curriculum.cli.screen import show
 from curriculum.doctor import Check, examine, usable
 from curriculum.errors import UsageError
 
@@ -37,7 +38,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         found = {"usable": usable(checks), "checks": [check.to_json() for check in checks]}
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
-        Console(highlight=False).print(render_checks(checks))
+        show(render_checks(checks))
     if not usable(checks):
         ctx.exit(UsageError.exit_code)
 

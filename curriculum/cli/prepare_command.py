@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
+from curriculum.cli.screen import show
 from curriculum.config import load_config
 from curriculum.policy import Sources
 from curriculum.prepare import prepare, score_prepared
@@ -85,7 +86,7 @@ def command(
         refreshed = {"refresh": scored.to_json()} if scored else {}
         click.echo(json.dumps(done.to_json() | refreshed, ensure_ascii=False))
     else:
-        Console(highlight=False).print(*_shown(done, scored), sep="\n\n")
+        show(*_shown(done, scored))
 
 
 def _shown(done: Prepared, scored: RefreshResult | None) -> list[RenderableType]:

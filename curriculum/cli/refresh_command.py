@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
+from curriculum.cli.screen import show
 from curriculum.config import load_config
 from curriculum.policy import Sources
 from curriculum.refresh import plan_only, refresh
@@ -77,7 +77,7 @@ def command(
         click.echo(json.dumps(done.to_json(), ensure_ascii=False))
     else:
         shown = render_forecast(done) if isinstance(done, Forecast) else render_summary(done)
-        Console(highlight=False).print(shown)
+        show(shown)
 
 
 def _overrides(flags: dict[str, Any]) -> dict[str, Any]:

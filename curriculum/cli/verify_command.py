@@ -20,7 +20,8 @@ from rich.text import Text
 
 from curriculum.audit import AuditOptions, audit
 from curriculum.cli.audit_screen import render_audit
-from curriculum.summary import duration, figure_table
+from curriculum.cli.screen import show
+from curriculum.summary import duration, figure_table, path_line
 from curriculum.verify import VerifyOptions, VerifyResult, verify_responses
 from verifiers.audit import KINDS, Kind
 from verifiers.verdict import OUTCOMES
@@ -129,7 +130,7 @@ def command(
     if as_json:
         click.echo(json.dumps(result.to_json(), ensure_ascii=False))
     else:
-        Console(highlight=False).print(render(result))
+        show(render(result))
 
 
 def _audit(options: AuditOptions, *, strict: bool, as_json: bool) -> None:
@@ -138,7 +139,7 @@ def _audit(options: AuditOptions, *, strict: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(report.to_json(), ensure_ascii=False))
     else:
-        Console(highlight=False).print(render_audit(report))
+        show(render_audit(report))
     if strict and report.count("accepted"):
         click.get_current_context().exit(WRONGLY_ACCEPTED)
 
@@ -163,7 +164,7 @@ def render(result: VerifyResult) -> RenderableType:
         lines += [Text(f"  {bad}") for bad in result.bad_rows[:BAD_ROWS_SHOWN]]
         lines += [Text(f"  and {more:,} more; --json names all")] if more > 0 else []
     if result.out is not None:
-        lines.append(Text(str(result.out), style="bold", no_wrap=True, overflow="ignore"))
+        lines.append(path_line(result.out))
     return Group(table, *lines)
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from curriculum.preparing.decide import Findings
 from curriculum.preparing.raw import Raw
 from curriculum.preparing.references import SUSPECT
-from curriculum.summary import decision_table, fact_table, figure_table
+from curriculum.summary import decision_table, fact_table, figure_table, path_line
 from pipelines.summary import decision_counts
 
 MOST_CAUSES = 8
@@ -102,7 +102,7 @@ def render_prepared(done: Prepared) -> RenderableType:
         parts += [table, Text()]
     parts.append(fact_table(facts))
     if done.path is not None:
-        parts.append(Text(f"\n{done.path}", style="bold", overflow="fold"))
+        parts.append(path_line(done.path))
     return Group(*parts)
 
 

@@ -129,7 +129,7 @@ def test_what_cannot_be_done_says_why(tmp_path: Path, text: str, options, out, s
 
 
 def test_the_command_prints_a_table_and_where_the_rows_are(responses: Path, tmp_path: Path):
-    out = tmp_path / "judged.jsonl"
+    out = tmp_path / f"{'judged' * 20}.jsonl"  # longer than a line of 80 columns
     ran = CliRunner().invoke(
         main, ["verify", str(responses), "--verifier", "boxed", "--out", str(out), "--workers", "1"]
     )

@@ -108,6 +108,6 @@ def test_defines(code: str, answer: bool) -> None:
 )
 @pytest.mark.parametrize("name", ["f", ""])
 def test_hostile_responses_are_read_in_linear_time(unit: str, name: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     find_code(unit * (300_000 // len(unit)), name)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
