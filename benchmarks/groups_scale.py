@@ -168,6 +168,7 @@ def ours(data: Path) -> dict[str, object]:
     clock.append(time.process_time())
     caps = length_caps(rollouts, pool, cap_in_force=CAP, rule=RULE, lengths=lengths)
     clock.append(time.process_time())
+    del lengths
     decisions = decide(pool, groups, caps, SelectionPolicy())
     clock.append(time.process_time())
     counts = decisions.group_by("decision").len().sort("decision")
