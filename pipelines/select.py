@@ -26,6 +26,8 @@ _OF_GROUPS = (
     *("mean", "range", "varied", "pass_rate", "p_mixed", "learnability", "observed", "observed_step"),
 )
 _NOT_BY_GROUP = ("drop_duplicate", "drop_overlong_prompt", "suspect_reference")
+_ROWS_AT_A_TIME = 500_000
+"""Every fate writes its reason for every row before one is chosen: a dozen sentences a row, in memory."""
 _DRAWN = ("drop_solved", "drop_unsolved", "drop_constant_partial", "drop_by_rule", "drop_over_quota")
 
 
@@ -59,13 +61,11 @@ def decide(
         polars.exceptions.ComputeError: `groups` repeats a prompt or `caps` a domain.
     """
     joined = _joined(pool, groups, caps, policy, doubts)
-    decided = joined.join(compose(_scored(joined), policy), on="row", how="left", validate="1:1").sort("row")
-    fates = [*_unscored_fates(policy), *_scored_fates(policy)]
-    decided = decided.with_columns(
-        decision=pl.coalesce(pl.when(fate.holds).then(pl.lit(fate.decision)) for fate in fates),
-        reason=pl.coalesce(pl.when(fate.holds).then(fate.reason) for fate in fates),
-    ).rechunk()  # a mean over chunks differs in its last bits with where they were cut
-    return _finished(decided, policy)
+    rows = joined.join(compose(_scored(joined), policy), on="row", how="left", validate="1:1").sort("row")
+    parts = [*rows.iter_slices(_ROWS_AT_A_TIME)] or [rows]
+    decided = pl.concat(_told(part, policy) for part in parts)
+    # In one piece: a mean over chunks differs in its last bits with where they were cut.
+    return _finished(decided.rechunk(), policy)
 
 
 def compare_rules(
@@ -222,17 +222,27 @@ def _observed() -> pl.Expr:
     )
 
 
+def _told(rows: pl.DataFrame, policy: SelectionPolicy) -> pl.DataFrame:
+    """The fate of each row, and for those in the set weight and cap; the weights are not yet scaled."""
+    fates = [*_unscored_fates(policy), *_scored_fates(policy)]
+    kept = pl.col("decision").str.starts_with("keep_")
+    return rows.with_columns(
+        decision=pl.coalesce(pl.when(fate.holds).then(pl.lit(fate.decision)) for fate in fates),
+        reason=pl.coalesce(pl.when(fate.holds).then(fate.reason) for fate in fates),
+    ).select(
+        *("row", "prompt_id", "domain", "decision"),
+        reason=pl.col("reason") + _observed(),
+        weight=pl.when(kept).then(policy.expressions.weight),
+        cap=pl.when(kept).then("cap"),
+    )
+
+
 def _finished(decided: pl.DataFrame, policy: SelectionPolicy) -> pl.DataFrame:
-    """Adds the weights, of mean 1 in the set, and the caps, which rows outside the set do not have, and
-    marks what is to be tested again."""
+    """Scales the weights to a mean of 1 in the set, and marks what is to be tested again."""
     decision = pl.col("decision")
-    kept = decision.str.starts_with("keep_")
-    weight = pl.when(kept).then(policy.expressions.weight)
     again = drawn(decided["prompt_id"], policy.retest, policy.seed or 0)
     return decided.with_columns(
         decision.cast(Decision),
-        reason=pl.col("reason") + _observed(),
-        weight=weight / weight.mean(),
-        cap=pl.when(kept).then("cap"),
+        weight=pl.col("weight") / pl.col("weight").mean(),
         retest=decision.str.starts_with("defer_") | (decision.is_in(_DRAWN) & again),
     ).select(pl.col(name).cast(dtype) for name, dtype in DECISIONS.items())
