@@ -3,10 +3,10 @@
 In: prompts as text. Out: `Sketches`, the pairs that share a bucket, and the true similarity of a pair.
 
 Similarity is the Jaccard index of the sets of three-token runs, those of instructions left out; prompts
-whose multisets of numbers differ are not alike at all, and share no bucket: a template filled in with a
-hundred thousand numbers is a hundred thousand small buckets. Signatures come from `rensa` (R-MinHash, after
-Li & Li, "C-MinHash: Rigorously reducing K permutations to two", ICML 2022); bands of a signature name the
-buckets (Indyk & Motwani, "Approximate nearest neighbors", STOC 1998).
+whose multisets of numbers or counts of minus signs differ are not alike at all, and share no bucket: a
+template filled in with a hundred thousand numbers is a hundred thousand small buckets. Signatures come from
+`rensa` (R-MinHash, after Li & Li, "C-MinHash: Rigorously reducing K permutations to two", ICML 2022); bands of
+a signature name the buckets (Indyk & Motwani, "Approximate nearest neighbors", STOC 1998).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Sketches:
     signatures: NDArray[np.uint32]  # prompts x PERMUTATIONS
     runs: NDArray[np.uint32]  # the set of runs of each prompt, sorted, one prompt after the other
     ends: Places  # where each prompt's set ends
-    numbers: Hashes  # of the multiset of numbers
+    numbers: Hashes  # of the multiset of numbers and the count of minus signs
 
     @property
     def sizes(self) -> Places:
@@ -96,11 +96,13 @@ def _sketched(texts: pl.Series, common: Hashes) -> Sketches:
 
 
 def _read(texts: pl.Series) -> pl.DataFrame:
-    """Columns tokens, without drawings, and numbers, with those of drawings, as one text."""
+    """Columns tokens, without drawings, and numbers and minus signs, with those of drawings, as one text."""
     normal = texts.to_frame("text").select(normal=text.normalised(pl.col("text").fill_null("")))
     return normal.select(
         tokens=text.tokens(text.without_diagrams(pl.col("normal"))),
-        numbers=text.numbers(pl.col("normal")).list.join(" "),
+        numbers=pl.format(
+            "{} -{}", text.numbers(pl.col("normal")).list.join(" "), text.minuses(pl.col("normal"))
+        ),
     )
 
 

@@ -2,9 +2,9 @@
 
 In: prompts as text. Out: the rows that another one makes superfluous, schema NEAR_DUPLICATES.
 
-Alike means a Jaccard index of three-token runs of at least the threshold, and an equal multiset of numbers:
-"x^2-5x+6=0" and "x^2-7x+6=0" are much alike and two problems. What is found does not depend on the order
-of the rows.
+Alike means a Jaccard index of three-token runs of at least the threshold, an equal multiset of numbers and
+as many minus signs: "x^2-5x+6=0" is much like "x^2-7x+6=0" and "x^2+5x+6=0", which are other problems.
+What is found does not depend on the order of the rows.
 """
 
 from __future__ import annotations

@@ -90,6 +90,7 @@ _NUMBER_WORDS = {
     )
     for word in words.split()
 }  # fmt: skip
+_MINUS = r"-\s*(?:\d|\\|[a-z]\b|[(\[{])"  # what a hyphen joins is a word of more than one letter
 _NUMBER = rf"\d+(?:\.\d+)?|\b(?:{'|'.join(_NUMBER_WORDS)})\b"
 
 
@@ -114,3 +115,8 @@ def tokens(normal: pl.Expr) -> pl.Expr:
 def numbers(normal: pl.Expr) -> pl.Expr:
     """list[str]: every number, as often as it stands there, sorted; "two" is 2 and "twice" too."""
     return normal.str.extract_all(_NUMBER).list.eval(pl.element().replace(_NUMBER_WORDS)).list.sort()
+
+
+def minuses(normal: pl.Expr) -> pl.Expr:
+    """How many minus signs there are, hyphens between words left out."""
+    return normal.str.count_matches(_MINUS)

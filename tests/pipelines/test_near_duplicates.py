@@ -12,7 +12,7 @@ import pytest
 from pipelines import minhash
 from pipelines.near_duplicates import near_duplicates
 from pipelines.schemas import NEAR_DUPLICATES, SchemaError
-from pipelines.text import normalised, numbers, tokens
+from pipelines.text import minuses, normalised, numbers, tokens
 
 WORDS = [f"{start}{end}" for start in "bcdfghklmnprst" for end in ("ane", "ilo", "ust", "erk", "omi")]
 
@@ -39,7 +39,7 @@ def pairs(found: pl.DataFrame) -> dict[str, str]:
 
 
 class Slow:
-    """A prompt as the definition reads: its set of padded runs and its multiset of numbers."""
+    """A prompt as the definition reads: its padded runs, its multiset of numbers, its minus signs."""
 
     def __init__(self, text: str) -> None:
         normal = normalised(pl.lit(text))
@@ -47,9 +47,10 @@ class Slow:
         cut = [*edge, *pl.select(tokens(normal)).item(), *edge]
         self.runs = {tuple(cut[start : start + minhash.RUN]) for start in range(len(cut) - minhash.RUN + 1)}
         self.numbers = Counter(pl.select(numbers(normal)).item())
+        self.minuses = pl.select(minuses(normal)).item()
 
     def similarity(self, other: Slow) -> float:
-        if self.numbers != other.numbers:
+        if (self.numbers, self.minuses) != (other.numbers, other.minuses):
             return 0.0
         return len(self.runs & other.runs) / len(self.runs | other.runs)
 
@@ -127,6 +128,14 @@ def test_templates_with_other_numbers_share_no_bucket():
     texts = [f"What is the value of {a} apples plus {b} apples in all" for a in range(40) for b in range(a)]
     compared = minhash.candidates(minhash.sketches(pl.Series(texts)), 0.8)
     assert sum(left.size for left, _ in compared) == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("1/3", "-1/3"), ("x+5", "x-5"), (r"x = \sqrt{2}", "x = − √2"), ("x(y)", "-x(y)")]
+)
+def test_another_sign_is_another_problem(one, other):
+    asked = " ".join(story(6))
+    assert near_duplicates(prompts([f"{asked} {one} {asked}", f"{asked} {other} {asked}"])).is_empty()
 
 
 def test_an_instruction_that_many_share_makes_no_two_problems_alike():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipelines.text import normalised, numbers, tokens
+from pipelines.text import minuses, normalised, numbers, tokens
 
 ALIKE = [
     (r"Compute $\dfrac{1}{2}$.", r"compute \(\frac12\)"),
@@ -64,6 +64,20 @@ def test_two_problems_have_different_tokens(one, other):
 @pytest.mark.parametrize(("text", "expected"), NUMBERS)
 def test_numbers_are_a_sorted_multiset(text, expected):
     assert one(numbers, text).to_list() == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("-1/3 and 3", 1),
+        ("x - y − (2)", 2),
+        (r"$-\frac12$", 1),
+        ("a five-digit number", 0),
+        ("a 2-digit x-axis", 0),
+    ],
+)
+def test_minus_signs_are_counted_and_hyphens_are_not(text, expected):
+    assert one(minuses, text) == expected
 
 
 def test_scripts_without_spaces_are_cut_into_characters():
