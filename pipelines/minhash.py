@@ -5,8 +5,8 @@ In: prompts as text. Out: `Sketches`, the pairs that share a bucket, and the tru
 Similarity is the Jaccard index of the sets of three-token runs, those of instructions left out; prompts
 whose multisets of numbers or counts of minus signs differ are not alike at all, and share no bucket: a
 template filled in with a hundred thousand numbers is a hundred thousand small buckets. Signatures come from
-`rensa` (R-MinHash, after Li & Li, "C-MinHash: Rigorously reducing K permutations to two", ICML 2022); bands of
-a signature name the buckets (Indyk & Motwani, "Approximate nearest neighbors", STOC 1998).
+`rensa` (R-MinHash, after Li & Li, "C-MinHash: Rigorously reducing K permutations to two", ICML 2022); bands
+of a signature name the buckets (Indyk & Motwani, "Approximate nearest neighbors", STOC 1998).
 """
 
 from __future__ import annotations
