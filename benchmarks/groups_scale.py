@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from memory import peak
 
 from pipelines.caps import length_caps
 from pipelines.groups import COUNTED, TOL, GroupRule, group_statistics, response_lengths
@@ -155,7 +155,7 @@ def measured(side: str, data: Path, peers: Path | None) -> dict[str, object]:
         "rollouts": min(rows, found.pop("rollouts", rows)),
         "seconds": round(time.perf_counter() - begun, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),
-        "peak_GB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
+        "peak_GB": round(peak() / 2**30, 2),
         **found,
     }
 

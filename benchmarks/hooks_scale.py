@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from memory import peak, resident
 
 SHARD_ROWS = 100_000
 ROW_GROUP = 1024
@@ -91,12 +91,6 @@ def put(folder: Path, name: str, columns: dict[str, pa.Array], files: list[dict[
     files.append({"name": name, "rows": table.num_rows})
 
 
-def resident() -> float:
-    """Bytes of memory that the process holds."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return float(pages * resource.getpagesize())
-
-
 def measure(out: Path, batch_size: int) -> dict[str, float]:
     from curriculum.hooks import CurriculumSampler, Evidence, Recipe
 
@@ -107,7 +101,7 @@ def measure(out: Path, batch_size: int) -> dict[str, float]:
     next(batches)
     first, first_cpu = time.perf_counter() - begun, time.process_time() - cpu
     held = resident() - before
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+    most = peak() - before
     times = []
     for _ in range(min(5000, len(sampler) // batch_size - 1)):
         begun = time.perf_counter()
@@ -125,7 +119,7 @@ def measure(out: Path, batch_size: int) -> dict[str, float]:
         "next_batch_p50_us": round(1e6 * float(np.quantile(times, 0.5)), 1),
         "next_batch_p99_us": round(1e6 * float(np.quantile(times, 0.99)), 1),
         "bytes_a_prompt_held": round(held / prompts, 1),
-        "bytes_a_prompt_peak": round(peak / prompts, 1),
+        "bytes_a_prompt_peak": round(most / prompts, 1),
         "state_bytes": len(state),
         "state_s": round(saved, 3),
     }

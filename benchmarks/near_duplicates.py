@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import time
 
 import numpy as np
 import polars as pl
+from memory import peak
 
 from pipelines.near_duplicates import near_duplicates
 
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--template", type=float, default=0.0)
     options = parser.parse_args()
     prompts, copies = written(options.prompts, options.tokens, options.template)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak()
     begun, cpu = time.perf_counter(), time.process_time()
     found = near_duplicates(prompts)
     seconds, cpu_seconds = time.perf_counter() - begun, time.process_time() - cpu
@@ -41,8 +41,8 @@ def main() -> None:
                 "prompts": prompts.height,
                 "seconds": round(seconds, 1),
                 "cpu_seconds": round(cpu_seconds, 1),
-                "peak_GB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
-                "peak_before_GB": round(before / 2**20, 2),
+                "peak_GB": round(peak() / 2**30, 2),
+                "peak_before_GB": round(before / 2**30, 2),
                 "copies": len(copies),
                 "copies_found": len(copies & pairs),
                 "others_found": len(pairs - copies),
