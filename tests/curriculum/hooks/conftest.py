@@ -36,6 +36,18 @@ class Written:
     def out(self) -> Path:
         return self.folder.parent.parent
 
+    def order(self, recipe: Recipe, steps: int) -> list[list[str]]:
+        """The prompt ids of the first batches of a run."""
+        run, batches = CurriculumSampler(self.folder, recipe, evidence=Evidence(None)), []
+        while len(batches) < steps:
+            batches += [run.prompt_ids(rows) for rows in run.batches()]
+        return batches[:steps]
+
+    def evidence(self) -> list[dict[str, object]]:
+        """What was observed: the lines of all files but their first ones."""
+        files = sorted((self.out / "evidence").rglob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()[1:]]
+
 
 def write_set(
     out: Path,

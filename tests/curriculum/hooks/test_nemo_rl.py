@@ -5,13 +5,11 @@ follow NeMo-RL at commit 7ea279ab (nemo_rl/data/dataloader.py, nemo_rl/data/util
 and nemo_rl/algorithms/grpo.py). The loaders are torchdata's own.
 """
 
-import json
-
 import pyarrow.parquet as pq
 import pytest
 
 from curriculum.errors import UsageError
-from curriculum.hooks import CurriculumSampler, Evidence, Recipe
+from curriculum.hooks import Recipe
 from curriculum.hooks.nemo_rl import CurriculumDataloader
 
 torch = pytest.importorskip("torch")
@@ -96,18 +94,6 @@ def train(wrapper, steps):
     return [sampler.prompt_ids(next(wrapper)["idx"]) for _ in range(steps)]
 
 
-def order(written, steps):
-    run, batches = CurriculumSampler(written.folder, RECIPE, evidence=Evidence(None)), []
-    while len(batches) < steps:
-        batches += [run.prompt_ids(rows) for rows in run.batches()]
-    return batches[:steps]
-
-
-def lines(written):
-    files = sorted((written.out / "evidence").rglob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()[1:]]
-
-
 def test_batches_are_those_of_the_sampler_with_the_text_of_their_rows(published, tmp_path):
     wrapper = start(published, tmp_path / "none")
     texts = [
@@ -119,7 +105,9 @@ def test_batches_are_those_of_the_sampler_with_the_text_of_their_rows(published,
     assert [messages[0]["content"] for messages in batch["message_log"]] == [
         texts[row] for row in batch["idx"]
     ]
-    assert [wrapper.function.sampler.prompt_ids(batch["idx"]), *train(wrapper, 29)] == order(published, 30)
+    assert [wrapper.function.sampler.prompt_ids(batch["idx"]), *train(wrapper, 29)] == published.order(
+        RECIPE, 30
+    )
 
 
 @pytest.mark.parametrize("killed", [1, 11, 12, 17])
@@ -132,7 +120,7 @@ def test_a_resume_trains_what_an_unbroken_run_trains(published, tmp_path, killed
     save(wrapper, checkpoints, killed)
     train(wrapper, 3)  # after the checkpoint, lost
     resumed = start(published, checkpoints, workers=workers)
-    assert begun + train(resumed, 26 - killed) == order(published, 26)
+    assert begun + train(resumed, 26 - killed) == published.order(RECIPE, 26)
 
 
 def test_the_newest_checkpoint_counts(published, tmp_path):
@@ -142,7 +130,7 @@ def test_the_newest_checkpoint_counts(published, tmp_path):
         train(wrapper, step - (0 if step == 9 else 9))
         save(wrapper, checkpoints, step)
     (checkpoints / "tmp_step_11").mkdir()
-    assert train(start(published, checkpoints), 1) == order(published, 11)[10:]
+    assert train(start(published, checkpoints), 1) == published.order(RECIPE, 11)[10:]
 
 
 def test_records_are_evidence_with_their_ids_and_batch(published, tmp_path):
@@ -154,9 +142,9 @@ def test_records_are_evidence_with_their_ids_and_batch(published, tmp_path):
         truncated = torch.zeros(32, dtype=torch.bool)
         wrapper.records = {"idx": torch.tensor(idx), "rewards": rewards, "truncated": truncated}
     next(wrapper)
-    written = lines(published)
+    written = published.evidence()
     assert [line["step"] for line in written] == [0, 1]
-    for line, ids in zip(written, order(published, 2), strict=True):
+    for line, ids in zip(written, published.order(RECIPE, 2), strict=True):
         assert set(line["prompt_id"]) == set(ids)
         assert (line["n"], line["s"], line["unjudged"]) == ([4] * 8, [2] * 8, [0] * 8)
     assert wrapper.function.sampler.signal.figures().effective == 1.0

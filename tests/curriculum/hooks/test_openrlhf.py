@@ -44,11 +44,6 @@ def judge(queries, prompts, labels):
     return {"rewards": [10 * score for score in scores], "scores": scores}
 
 
-def lines(written):
-    files = sorted((written.out / "evidence").rglob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()[1:]]
-
-
 def test_the_function_gets_the_labels_that_the_ids_stand_for(published):
     reward_func = tap(judge, published.out)
     result = reward_func(["5", "6"], ["a", "b"], [published.ids[5], published.ids[7]])
@@ -58,7 +53,7 @@ def test_the_function_gets_the_labels_that_the_ids_stand_for(published):
 def test_scores_are_the_evidence_by_prompt_id(published):
     reward_func = tap(judge, published.out)
     reward_func(["5", "6", "5"], ["a"] * 3, [published.ids[5]] * 2 + [published.ids[102]])
-    (line,) = lines(published)
+    (line,) = published.evidence()
     counts = dict(zip(line["prompt_id"], zip(line["n"], line["s"], strict=True), strict=True))
     assert counts == {published.ids[5]: (2, 1), published.ids[102]: (1, 0)}
 
@@ -74,7 +69,7 @@ def test_scores_are_the_evidence_by_prompt_id(published):
 )
 def test_rewards_of_any_form_are_read(published, result, n, s):
     tap(lambda *_: result, published.out)(["5"], ["a"], published.ids[:1])
-    (line,) = lines(published)
+    (line,) = published.evidence()
     assert (line["n"], line["s"]) == ([n], [s])
 
 
@@ -83,7 +78,7 @@ def test_tensors_are_read(published):
     tap(lambda *_: {"rewards": torch.tensor([1.0, 0.0])}, published.out)(
         ["", ""], ["", ""], published.ids[:2]
     )
-    assert sum(lines(published)[0]["s"]) == 1
+    assert sum(published.evidence()[0]["s"]) == 1
 
 
 def test_calls_from_threads_are_counted_each(published):
@@ -93,7 +88,7 @@ def test_calls_from_threads_are_counted_each(published):
     calls = [(["5"], ["a"], [published.ids[row]]) for row in range(50) for _ in range(4)]
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda call: reward_func(*call), calls))
-    written = lines(published)
+    written = published.evidence()
     assert len(written) == 200
     before, after = known.alpha + known.beta, sum(evidence.posterior())
     assert (after - before)[:50].tolist() == [4.0] * 50
@@ -120,7 +115,7 @@ def test_labels_of_an_evaluation_stay_labels_and_are_no_evidence(published):
     result = reward_func(["7", "5", "8"], ["a"] * 3, ["7", published.ids[5], "9"])
     assert result["scores"] == [1.0, 1.0, 0.0]
     assert reward_func(["7"], ["a"], ["7"])["scores"] == [1.0]
-    assert [line["prompt_id"] for line in lines(published)] == [[published.ids[5]]]
+    assert [line["prompt_id"] for line in published.evidence()] == [[published.ids[5]]]
 
 
 def test_evidence_that_cannot_be_written_costs_no_reward(published, caplog):
@@ -156,7 +151,7 @@ def test_openrlhf_trains_on_the_file_and_calls_the_tap(published, tmp_path):
     assert said["labels"] == published.ids
     assert said["rewards"] == [0, 0, 0, 0, 0, 0, 1, 0]  # only the response "3" to row 3 is right
     counted = {prompt: [0, 0] for prompt in published.ids[:4]}
-    for line in lines(published):
+    for line in published.evidence():
         for prompt, n, s in zip(line["prompt_id"], line["n"], line["s"], strict=True):
             counted[prompt][0] += n
             counted[prompt][1] += s

@@ -5,7 +5,6 @@ commit 559b4477 (src/prime_rl/orchestrator/curriculum/, train_source.py, train_s
 """
 
 import io
-import json
 import random
 import sys
 from collections import deque
@@ -122,11 +121,6 @@ def ids_of_tasks(tasks):
     return [task.data.prompt_id for task in tasks]
 
 
-def lines(small):
-    files = sorted((small.out / "evidence").rglob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()[1:]]
-
-
 def through_disk(state):
     file = io.BytesIO()
     torch.save(state, file)
@@ -158,7 +152,7 @@ def test_a_group_is_evidence_by_its_prompt_and_errors_are_not_judged(small):
     sampler = sampler_of(small)
     task = next(sampler)
     sampler.observe(group_of(task, [1.0, 0.0, 0.0, 0.0], errors=[2]))
-    (line,) = lines(small)
+    (line,) = small.evidence()
     assert line["prompt_id"] == [task.data.prompt_id]
     assert (line["n"], line["s"], line["unjudged"], line["tokens"]) == ([3], [1], [1], [28])
 
@@ -221,7 +215,7 @@ def test_a_resume_skips_and_repeats_nothing_that_was_shipped(orchestrator, small
     state = through_disk(begun.state_dict())
     resumed = orchestrator.curriculum(tasks_of(small))
     resumed.load_state_dict(state)
-    refused = {prompt for line in lines(small) for prompt in line["prompt_id"] if hard(task_of(prompt))}
+    refused = {prompt for line in small.evidence() for prompt in line["prompt_id"] if hard(task_of(prompt))}
     left = [prompt for prompt in order(small, 96) if prompt not in refused.union(*shipped)]
     assert len(left) < 96 - 8 * killed
     assert ids_of_tasks(next(resumed.sampler) for _ in left) == left
@@ -236,14 +230,14 @@ def test_refused_groups_are_evidence_and_do_not_come_again(orchestrator, small):
     resumed = orchestrator.curriculum(tasks_of(small))
     resumed.load_state_dict(through_disk(curriculum.state_dict()))
     assert ids_of_tasks([next(resumed.sampler)]) == order(small, 97)[96:]
-    assert sum(len(line["prompt_id"]) for line in lines(small)) == 96
+    assert sum(len(line["prompt_id"]) for line in small.evidence()) == 96
 
 
 def test_the_signal_counts_shipped_batches_as_steps(orchestrator, small):
     install(small.folder, RECIPE)
     curriculum = orchestrator.curriculum(tasks_of(small))
     run(orchestrator, small, curriculum, orchestrator.sink.TrainSink(8), 3, 1)
-    assert {line["step"] for line in lines(small)} == {0, 1, 2}
+    assert {line["step"] for line in small.evidence()} == {0, 1, 2}
     assert curriculum.sampler.metrics()["effective"] == 1.0
 
 
@@ -257,7 +251,7 @@ def test_evidence_of_ones_own_says_what_is_solved(orchestrator, small):
     install(small.folder, RECIPE, evidence=Evidence(small.out / "evidence", solved_at=0.5), first_step=40)
     curriculum = orchestrator.curriculum(tasks_of(small))
     curriculum.on_result(group_of(next(curriculum.sampler), [0.6, 0.1]))
-    (line,) = lines(small)
+    (line,) = small.evidence()
     assert (line["s"], line["step"]) == ([1], 40)
 
 

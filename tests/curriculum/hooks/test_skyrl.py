@@ -9,7 +9,6 @@ import ast
 import asyncio
 import importlib
 import io
-import json
 import pickle
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from curriculum.errors import UsageError
-from curriculum.hooks import CurriculumSampler, Evidence, Recipe
+from curriculum.hooks import Recipe
 from curriculum.hooks.skyrl import CurriculumTrainer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -125,18 +124,6 @@ def resume(trainer, saved):
     return trainer
 
 
-def order(written, steps):
-    run, batches = CurriculumSampler(written.folder, RECIPE, evidence=Evidence(None)), []
-    while len(batches) < steps:
-        batches += [run.prompt_ids(rows) for rows in run.batches()]
-    return batches[:steps]
-
-
-def lines(written):
-    files = sorted((written.out / "evidence").rglob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()[1:]]
-
-
 @pytest.mark.skipif(not SKYRL.is_dir(), reason="SkyRL is not there; make trainers")
 def test_skyrl_has_the_methods_that_are_overridden_and_calls_them():
     main = ast.parse((SKYRL / "train/entrypoints/main_base.py").read_text())
@@ -163,14 +150,14 @@ def test_skyrl_has_the_methods_that_are_overridden_and_calls_them():
 
 
 def test_batches_are_those_of_the_sampler(small):
-    assert make(small).train(30) == order(small, 30)
+    assert make(small).train(30) == small.order(RECIPE, 30)
 
 
 @pytest.mark.parametrize("killed", [1, 11, 12, 17])
 def test_a_resume_trains_what_an_unbroken_run_trains(small, killed):
     trainer = make(small)
     begun = list(trainer.train(killed))
-    assert begun + resume(make(small), trainer.saved).train(26 - killed) == order(small, 26)
+    assert begun + resume(make(small), trainer.saved).train(26 - killed) == small.order(RECIPE, 26)
 
 
 @pytest.mark.parametrize("saved", [None, b"cut short"])
@@ -181,10 +168,10 @@ def test_a_checkpoint_without_a_state_does_not_begin_the_epoch_again(small, save
 
 def test_generated_groups_are_evidence_with_their_ids_and_step(small):
     make(small).train(2)
-    written = lines(small)
+    written = small.evidence()
     assert [line["step"] for line in written] == [1, 2, 2][: len(written)]
     counted = {prompt for line in written[:2] for prompt in line["prompt_id"]}
-    assert counted == {prompt for batch in order(small, 2) for prompt in batch}
+    assert counted == {prompt for batch in small.order(RECIPE, 2) for prompt in batch}
     assert written[0]["n"] == [4] * 8
     assert written[0]["s"] == [2] * 8
     assert written[0]["tokens"] == [12] * 8
@@ -200,7 +187,7 @@ def test_the_signal_is_among_the_metrics(small):
 def test_what_dynamic_sampling_discards_is_done_with(small):
     trainer = make(small)
     trainer.train(2, discard=lambda step, batch: step == 2)
-    expected = order(small, 4)
+    expected = small.order(RECIPE, 4)
     assert trainer.trained == [expected[0], expected[2]]
     assert resume(make(small), trainer.saved).train(1) == [expected[3]]
 
@@ -214,7 +201,7 @@ def test_prompts_that_skyrl_filters_leave_the_others_as_they_are(small):
     ids = [prompt for batch in trained for prompt in batch]
     assert len(set(ids)) == 80
     assert set(ids) <= {prompt for row, prompt in enumerate(small.ids) if keep(row)}
-    assert {prompt for line in lines(small) for prompt in line["prompt_id"]} >= set(ids)
+    assert {prompt for line in small.evidence() for prompt in line["prompt_id"]} >= set(ids)
     assert trainer.sampler.evidence.unknown == 0
 
 
@@ -244,7 +231,7 @@ def test_skyrls_own_data_set_and_filter(small, tmp_path, monkeypatch):
     ids = [prompt for batch in make(small, data=data).train(11) for prompt in batch]
     assert len(set(ids)) == 88
     assert set(ids) <= set(small.ids) - long
-    assert {prompt for line in lines(small) for prompt in line["prompt_id"]} >= set(ids)
+    assert {prompt for line in small.evidence() for prompt in line["prompt_id"]} >= set(ids)
 
 
 def test_a_trajectory_of_several_steps_counts_by_its_last(small):
@@ -257,7 +244,7 @@ def test_a_trajectory_of_several_steps_counts_by_its_last(small):
         "stop_reasons": None,
     }
     trainer._observe({"batch_metadata": SimpleNamespace(global_step=3)}, output)
-    (line,) = lines(small)
+    (line,) = small.evidence()
     counts = dict(zip(line["prompt_id"], zip(line["n"], line["s"], strict=True), strict=True))
     assert counts == {small.ids[5]: (1, 1), small.ids[9]: (1, 0)}
 

@@ -4,7 +4,6 @@ slime is not on PyPI. `DataSource`, `Sample` and the steps of `generate` follow 
 (slime/rollout/data_source.py, slime/utils/types.py and slime/rollout/sglang_rollout.py).
 """
 
-import json
 import sys
 from collections import Counter
 from copy import copy
@@ -136,12 +135,6 @@ def train(args, source, rollouts, *, save=True):
     return trained
 
 
-def evidence(small):
-    """All lines that were written, without the headers."""
-    files = sorted((small.out / "evidence").rglob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()[1:]]
-
-
 def test_it_is_a_data_source_in_the_order_of_the_sampler(args, small):
     source = CurriculumDataSource(args, read)
     assert isinstance(source, DataSource)
@@ -174,7 +167,7 @@ def test_all_finished_groups_are_evidence_once_and_with_their_step(args, small):
     args.at_once = 5
     source = CurriculumDataSource(args, read)
     trained = train(args, source, range(6))
-    lines = evidence(small)
+    lines = small.evidence()
     seen = Counter(prompt for line in lines for prompt in line["prompt_id"])
     assert set(seen.values()) == {1}
     assert {prompt for step in trained for prompt in step} < set(seen)
@@ -196,7 +189,7 @@ def test_surplus_groups_keep_their_rollouts(args, small):
     args.at_once = args.over_sampling_batch_size = 12
     source = CurriculumDataSource(args, read)
     train(args, source, range(2))
-    assert sum(len(line["prompt_id"]) for line in evidence(small)) == 24 - 4  # twelve, then eight new ones
+    assert sum(len(line["prompt_id"]) for line in small.evidence()) == 24 - 4  # twelve, then eight new ones
 
 
 def test_what_float_noise_makes_vary_is_refused_and_does_not_come_back(args):
@@ -313,7 +306,7 @@ def test_a_rollout_that_was_split_counts_once(args, small):
     (group,) = source.get_samples(1)
     judge(args, group)
     source.observe([[[copy(one), one] for one in group]])
-    (line,) = evidence(small)
+    (line,) = small.evidence()
     assert (line["n"], line["tokens"]) == ([4], [40])
 
 
@@ -325,7 +318,7 @@ def test_rewards_by_key_truncated_and_missing(args, small):
         one.reward = None if reward is None else {"score": reward}
     group[1].status = Status.TRUNCATED
     source.observe([group])
-    (line,) = evidence(small)
+    (line,) = small.evidence()
     assert (line["n"], line["s"], line["unjudged"], line["truncated"]) == ([3], [1], [1], [1])
 
 
